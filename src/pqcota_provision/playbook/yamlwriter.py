@@ -115,7 +115,7 @@ class YamlWriter:
     def _emit(self, value: str | Unsafe) -> str:
         unsafe = isinstance(value, Unsafe)
         text = value.text if isinstance(value, Unsafe) else value
-        resolved = self._resolver.resolve(ScalarNode, text, (True, False))
+        resolved = self._resolver.resolve(ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]
         implicit = (False, False) if unsafe else (resolved == _STRING_TAG, True)
         style = "|" if "\n" in text else None
         stream = io.StringIO()
