@@ -1,0 +1,273 @@
+"""From a plan to the text of a playbook, forward or rollback (SPEC 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from pqcota_provision.plan.gates import check_executable
+from pqcota_provision.plan.model import (
+    CryptoRuntime,
+    FinalizedPlan,
+    RemediationKind,
+    wire_name,
+)
+from pqcota_provision.plan.notices import Notice, has_blanks, plan_notices
+from pqcota_provision.playbook import tasks
+from pqcota_provision.playbook.layout import (
+    ActionLayout,
+    NodeLayout,
+    check_activation,
+    is_config_action,
+    lay_out,
+)
+from pqcota_provision.playbook.levels import Level
+from pqcota_provision.playbook.notices import WHY_MANUAL, forward_notices, rollback_notices
+from pqcota_provision.playbook.paths import (
+    CONFIG_DIRECTORY,
+    STAGING_DIRECTORY,
+    Module,
+    module_of,
+)
+from pqcota_provision.playbook.yamlwriter import Commented, Value, YamlWriter, comment_lines
+from pqcota_provision.text import quote
+
+_TASKS_INDENT = 4
+
+
+class Direction(Enum):
+    """Whether a playbook carries a plan out or undoes it."""
+
+    FORWARD = "forward"
+    ROLLBACK = "rollback"
+
+
+@dataclass(frozen=True, slots=True)
+class Playbook:
+    """A generated playbook: its YAML text, and the notices about what it will not bring about."""
+
+    text: str
+    notices: tuple[Notice, ...]
+
+    @property
+    def has_blanks(self) -> bool:
+        """Whether the plan leaves something out, so that the output is incomplete."""
+        return has_blanks(self.notices)
+
+
+def generate(
+    plan: FinalizedPlan,
+    *,
+    level: Level = Level.L2,
+    direction: Direction = Direction.FORWARD,
+    pinned: Mapping[str, Sequence[str]] | None = None,
+) -> Playbook:
+    """Return the playbook of an executable plan.
+
+    ``level`` holds for actions that set none; ``pinned`` maps a module's file name to the SHA-256 digests one
+    of which it must have. Approvals are not judged here: see verify_approvals. The same plan and arguments
+    give the same bytes.
+
+    Raises PlanNotFinalized or PlanNotActionable.
+    """
+    check_executable(plan)
+    forward = direction is Direction.FORWARD
+    if forward:
+        check_activation(plan, level)
+    layouts = lay_out(plan, level)
+    notices = (
+        *plan_notices(plan),
+        *(forward_notices(plan, level, layouts) if forward else rollback_notices(plan, level)),
+    )
+    renderer = _Renderer(direction, pinned or {})
+    return Playbook(renderer.render(plan, level, layouts), notices)
+
+
+class _Renderer:
+    def __init__(self, direction: Direction, pinned: Mapping[str, Sequence[str]]) -> None:
+        self._forward = direction is Direction.FORWARD
+        self._pinned = pinned
+        self._writer = YamlWriter()
+        # Nodes that get the same share one body.
+        self._bodies: dict[object, str] = {}
+
+    def render(self, plan: FinalizedPlan, level: Level, layouts: Sequence[NodeLayout]) -> str:
+        parts = ["---\n", comment_lines(_header(plan, level, layouts, forward=self._forward))]
+        parts += ("\n", self._inventory_play([layout.node for layout in layouts]))
+        for layout in layouts:
+            parts += ("\n", self._node_play(layout))
+        return "".join(parts)
+
+    def _inventory_play(self, nodes: Sequence[str]) -> str:
+        head = self._play_head(
+            {
+                "name": "Check the inventory",
+                "hosts": "localhost",
+                "connection": "local",
+                "become": False,
+                "gather_facts": False,
+            }
+        )
+        return f"{head}  tasks:\n{self._writer.sequence(tasks.inventory_check(nodes), _TASKS_INDENT)}"
+
+    def _node_play(self, layout: NodeLayout) -> str:
+        verb = "Provision" if self._forward else "Roll back"
+        head = self._play_head(
+            {"name": f"{verb} {layout.node}", "hosts": layout.node, "become": True, "gather_facts": False},
+            tuple(_about_actions(layout)),
+        )
+        return head + self._body(layout)
+
+    def _play_head(self, entries: Mapping[str, Value], comments: tuple[str, ...] = ()) -> str:
+        return self._writer.item(Commented(entries, comments), 0)
+
+    def _body(self, layout: NodeLayout) -> str:
+        shape = (
+            layout.hooks,
+            layout.activates,
+            layout.reaches_config,
+            tuple((item.module, item.files) for item in layout.actions if item.module or item.files),
+        )
+        body = self._bodies.get(shape)
+        if body is None:
+            node_tasks = tuple(self._forward_tasks(layout) if self._forward else self._rollback_tasks(layout))
+            body = "  tasks: []\n"
+            if node_tasks:
+                body = "  tasks:\n" + self._writer.sequence(node_tasks, _TASKS_INDENT)
+            self._bodies[shape] = body
+        return body
+
+    def _pins(self, module: Module) -> Sequence[str]:
+        return self._pinned.get(module.file_name, ())
+
+    def _forward_tasks(self, layout: NodeLayout) -> Iterator[Commented]:
+        for module in layout.modules:
+            yield from tasks.check_source(module, self._pins(module))
+        directories = [
+            *tasks.make_directory(STAGING_DIRECTORY),
+            *(tasks.make_directory(CONFIG_DIRECTORY) if layout.reaches_config else ()),
+        ]
+        placement = [
+            item
+            for action in layout.actions
+            for item in (
+                *(tasks.stage_module(action.module, self._pins(action.module)) if action.module else ()),
+                *(placed for file in action.files for placed in tasks.place_file(file)),
+            )
+        ]
+        if not layout.activates:
+            yield from (*directories, *placement)
+            return
+        hooks = layout.hooks
+        yield from directories
+        yield from tasks.transaction(
+            _paths(layout),
+            hooks,
+            [
+                *tasks.run_hooks("pre", hooks.pre),
+                *placement,
+                *(tasks.activation_begins() if hooks.activate else ()),
+                *tasks.run_hooks("activate", hooks.activate),
+                *tasks.run_hooks("restart", hooks.restart),
+            ],
+            undo_activation=True,
+        )
+
+    def _rollback_tasks(self, layout: NodeLayout) -> Iterator[Commented]:
+        removal = [
+            item
+            for action in layout.actions
+            for item in (
+                *(removed for file in action.files for removed in tasks.remove_file(file.title, file.path)),
+                *(tasks.remove_file("module", action.module.path) if action.module else ()),
+            )
+        ]
+        if not layout.activates:
+            yield from removal
+            return
+        hooks = layout.hooks
+        yield from tasks.transaction(
+            _paths(layout),
+            hooks,
+            [
+                *tasks.run_hooks("pre", hooks.pre),
+                *tasks.run_hooks("deactivate", hooks.deactivate),
+                *removal,
+                *tasks.run_hooks("restart", hooks.restart),
+            ],
+            undo_activation=False,
+        )
+
+
+def _paths(layout: NodeLayout) -> tuple[str, ...]:
+    modules = (module.path for module in layout.modules)
+    return tuple(dict.fromkeys((*modules, *(file.path for file in layout.files))))
+
+
+def _about_actions(layout: NodeLayout) -> Iterator[str]:
+    for item in layout.actions:
+        yield from _about_action(item)
+
+
+def _about_action(item: ActionLayout) -> Iterator[str]:
+    action = item.action
+    name = f"Action {quote(action.id)}" if action.id else "Action without id"
+    kind = wire_name(action.kind).removeprefix(RemediationKind.prefix())
+    runtime = wire_name(action.crypto_runtime).removeprefix(CryptoRuntime.prefix())
+    yield f"{name}: {kind} on {runtime}, level {item.level.option}."
+    if action.kind in WHY_MANUAL:
+        reason = WHY_MANUAL[RemediationKind(action.kind)]
+        yield f"  Manual: no config can do it, since {reason}. A person has to; this playbook does nothing for it."
+    elif not is_config_action(action):
+        yield "  Nothing can be generated for this runtime; this playbook does nothing for it."
+    if action.rollback_note:
+        yield f"  Rollback note of the plan: {quote(action.rollback_note, 400)}"
+
+
+def _header(plan: FinalizedPlan, level: Level, layouts: Sequence[NodeLayout], *, forward: bool) -> Iterator[str]:
+    name = quote(plan.id) if plan.id else "without id"
+    activating = sum(layout.activates for layout in layouts)
+    yield (
+        f"Carries out the post-quantum migration plan {name}."
+        if forward
+        else f"Undoes the post-quantum migration plan {name}."
+    )
+    yield "Made by pqcota-provision; make it anew from the plan instead of editing it."
+    yield ""
+    yield "Apply it with the inventory that the nodes were discovered with:"
+    yield f"  ansible-playbook -i targets.ini {'provision.yml' if forward else 'rollback.yml'}"
+    yield ""
+    yield f"Default level: {level.option}, for actions that set none."
+    if activating:
+        yield (
+            f"It runs activation hooks (level l3) on {activating} of {len(layouts)} nodes. There a run is one "
+            "transaction: if a step fails, the node is put back and the play fails."
+        )
+        yield "A node that becomes unreachable in the middle cannot be put back; run the playbook again."
+    else:
+        yield "No action activates anything: apps go on as they are until somebody points them at the files."
+    if not forward:
+        yield "This is no version rollback: files of the plan are removed, and no earlier version of them comes back."
+        return
+    yield from _about_modules(plan)
+
+
+def _about_modules(plan: FinalizedPlan) -> Iterator[str]:
+    modules: dict[Module, None] = {}
+    has_jar = False
+    for action in plan.actions:
+        if action.kind == RemediationKind.PROVIDER_INJECT and is_config_action(action):
+            modules[module_of(action)] = None
+            has_jar = has_jar or action.crypto_runtime == CryptoRuntime.JCA
+    if not modules:
+        return
+    yield ""
+    yield "The suite supplies no modules. Put each into files/ beside this playbook, or name it; pin its hash:"
+    for module in modules:
+        yield f"  {module.file_name}: -e {module.source_variable}=PATH -e {module.hash_variable}=SHA256"
+    if has_jar:
+        yield (
+            "A staged JAR is not loaded by itself: a JVM loads it from the argument file, "
+            "with JDK_JAVA_OPTIONS=@/etc/pqcota/jvm.pqcota in its environment."
+        )

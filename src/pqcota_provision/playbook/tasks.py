@@ -1,0 +1,404 @@
+"""The Ansible tasks behind each step (SPEC 8, 11.4, 11.6 and 11.8).
+
+Text from the plan reaches a task only as Unsafe, or as a name that the gates have checked letter by letter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from pqcota_provision.playbook.layout import Hooks, PlacedFile
+from pqcota_provision.playbook.paths import (
+    DIRECTORY_MODE,
+    FILE_MODE,
+    HASH_VARIABLE,
+    SOURCE_VARIABLE,
+    Module,
+)
+from pqcota_provision.playbook.yamlwriter import Commented, Unsafe, Value
+
+# Hooks are the plan author's shell commands: Ansible's advice on how to write them better is not ours to follow.
+_HOOK_NOQA = ("command-instead-of-module", "command-instead-of-shell", "risky-shell-pipe")
+
+_NOT_IN_CHECK_MODE = "not ansible_check_mode"
+
+
+def task(
+    name: str,
+    module: str,
+    arguments: dict[str, Value],
+    *,
+    noqa: tuple[str, ...] = (),
+    **keywords: Value,
+) -> Commented:
+    """Return one task: its name, the module with its arguments, then the keywords in the order given.
+
+    An empty ``when`` is left out.
+    """
+    entries: dict[str, Value | Sequence[Commented]] = {"name": name, f"ansible.builtin.{module}": arguments}
+    given = {keyword: value for keyword, value in keywords.items() if not (keyword == "when" and not value)}
+    return Commented({**entries, **given}, noqa=noqa)
+
+
+def inventory_check(nodes: Sequence[str]) -> tuple[Commented, ...]:
+    """Return the task that fails the run unless every node is one host of the inventory and no group."""
+    return (
+        task(
+            "Check that every target node is one host of the inventory",
+            "assert",
+            {
+                "that": ["pqcota_unknown_nodes | length == 0", "pqcota_group_nodes | length == 0"],
+                "fail_msg": "Nothing was changed. Not a host of the inventory: "
+                "{{ pqcota_unknown_nodes | join(', ') | default('none', true) }}. "
+                "Also the name of a group: {{ pqcota_group_nodes | join(', ') | default('none', true) }}.",
+                "quiet": True,
+            },
+            vars={
+                "pqcota_target_nodes": [Unsafe(node) for node in nodes],
+                "pqcota_unknown_nodes": "{{ pqcota_target_nodes | difference(groups['all']) | sort }}",
+                "pqcota_group_nodes": "{{ pqcota_target_nodes | intersect(groups.keys() | list) | sort }}",
+            },
+            tags=["always"],
+        ),
+    )
+
+
+def _expected_hash(module: Module, measured: str) -> str:
+    """Return the expression of the hash to compare with; where none is expected, what was measured stands."""
+    variables = f"{module.hash_variable} | default({HASH_VARIABLE} | default({measured}))"
+    return f"{{{{ {variables} | string | trim | lower }}}}"
+
+
+def _source(module: Module) -> str:
+    """Return the expression of the module's source, as the copy action is given it."""
+    return f"{module.source_variable} | default({SOURCE_VARIABLE} | default({_literal(module.file_name)}))"
+
+
+def _literal(name: str) -> str:
+    """Return a checked name as a string literal of Ansible's expressions."""
+    escaped = name.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def _hash_conditions(measured: str, pinned: Sequence[str]) -> list[str]:
+    conditions = [f"{measured} == pqcota_expected_hash"]
+    if pinned:
+        conditions.append(f"{measured} in pqcota_pinned_hashes")
+    return conditions
+
+
+def _hash_variables(module: Module, measured: str, pinned: Sequence[str]) -> dict[str, Value]:
+    variables: dict[str, Value] = {"pqcota_expected_hash": _expected_hash(module, measured)}
+    if pinned:
+        variables["pqcota_pinned_hashes"] = sorted(pinned)
+    return variables
+
+
+def check_source(module: Module, pinned: Sequence[str] = ()) -> tuple[Commented, ...]:
+    """Return the tasks that look for the module on the controller and check its hash, changing nothing."""
+    measured = "pqcota_module_source.stat.checksum"
+    return (
+        task(
+            f"Find {module.file_name} on the controller",
+            "stat",
+            {
+                "path": "{{ lookup('ansible.builtin.first_found', pqcota_candidates, skip=true) | default('', true) }}",
+                "follow": True,
+                "checksum_algorithm": "sha256",
+            },
+            vars={
+                "ansible_connection": "local",
+                "ansible_python_interpreter": "{{ ansible_playbook_python }}",
+                "pqcota_source": f"{{{{ {_source(module)} }}}}",
+                # Where the copy action looks, in its order.
+                "pqcota_candidates": "{{ [pqcota_source] if pqcota_source[:1] in ['/', '~'] "
+                "else ['files/' ~ pqcota_source, pqcota_source] }}",
+            },
+            delegate_to="localhost",
+            become=False,
+            register="pqcota_module_source",
+        ),
+        task(
+            f"Check {module.file_name} on the controller",
+            "assert",
+            {
+                "that": [
+                    "pqcota_module_source.stat.exists",
+                    "pqcota_module_source.stat.isreg",
+                    *_hash_conditions(measured, pinned),
+                ],
+                "fail_msg": "Nothing was changed on this node. The controller has no regular file for this module, "
+                f"or its SHA-256 is not the expected one: {{{{ {measured} | default('no such file') }}}}.",
+                "quiet": True,
+            },
+            vars=_hash_variables(module, measured, pinned),
+        ),
+    )
+
+
+def make_directory(path: str) -> tuple[Commented, ...]:
+    """Return the task that makes a directory of the suite."""
+    return (
+        task(
+            f"Make the directory {path}",
+            "file",
+            {"path": path, "state": "directory", "owner": "root", "mode": DIRECTORY_MODE},
+        ),
+    )
+
+
+def stage_module(module: Module, pinned: Sequence[str] = ()) -> tuple[Commented, ...]:
+    """Return the tasks that copy a module to the node, measure what is there and stop on a mismatch."""
+    measured = "pqcota_module_staged.stat.checksum"
+    return (
+        task(
+            f"Stage the module {module.path}",
+            "copy",
+            {
+                "src": f"{{{{ {_source(module)} }}}}",
+                "dest": Unsafe(module.path),
+                "owner": "root",
+                "mode": FILE_MODE,
+            },
+        ),
+        task(
+            f"Measure {module.path} on the node",
+            "stat",
+            {"path": Unsafe(module.path), "checksum_algorithm": "sha256"},
+            register="pqcota_module_staged",
+            when=_NOT_IN_CHECK_MODE,
+        ),
+        task(
+            f"Check the hash of {module.path} on the node",
+            "assert",
+            {
+                "that": ["pqcota_module_staged.stat.isreg", *_hash_conditions(measured, pinned)],
+                "fail_msg": "The module on this node is not the expected one; its SHA-256 is "
+                f"{{{{ {measured} | default('not to be had') }}}}.",
+                "quiet": True,
+            },
+            vars=_hash_variables(module, measured, pinned),
+            when=_NOT_IN_CHECK_MODE,
+        ),
+    )
+
+
+def place_file(file: PlacedFile) -> tuple[Commented, ...]:
+    """Return the task that places a config file, byte for byte."""
+    return (
+        task(
+            f"Place the {file.title} {file.path}",
+            "copy",
+            {"dest": Unsafe(file.path), "content": Unsafe(file.text), "owner": "root", "mode": FILE_MODE},
+        ),
+    )
+
+
+def remove_file(title: str, path: str) -> tuple[Commented, ...]:
+    """Return the task that removes a file of the plan."""
+    return (task(f"Remove the {title} {path}", "file", {"path": Unsafe(path), "state": "absent"}),)
+
+
+def run_hooks(step: str, commands: Sequence[str]) -> tuple[Commented, ...]:
+    """Return one task a command; a command that fails, fails the step."""
+    return tuple(
+        _hook(f"Run the {step} hook{_position(index, commands)}", command) for index, command in enumerate(commands)
+    )
+
+
+def _position(index: int, commands: Sequence[str]) -> str:
+    return f" {index + 1} of {len(commands)}" if len(commands) > 1 else ""
+
+
+def _hook(name: str, command: str, **keywords: Value) -> Commented:
+    return task(name, "shell", {"cmd": Unsafe(command)}, noqa=_HOOK_NOQA, **{"changed_when": True, **keywords})
+
+
+def transaction(
+    paths: Sequence[str], hooks: Hooks, change: Sequence[Commented], *, undo_activation: bool
+) -> tuple[Commented, ...]:
+    """Return the tasks that carry out a change and, if a step of it fails, put the node back (SPEC 11.6).
+
+    ``paths`` are the files the change may touch. Their previous versions are kept in a temporary directory on
+    the node, which is removed at the end unless a file could not be put back.
+    """
+    inner = Commented(
+        {
+            "name": "Change the node, and put it back if a step fails",
+            "block": change,
+            "rescue": _put_back(hooks, undo_activation=undo_activation),
+        }
+    )
+    outer = Commented(
+        {
+            "name": "Run as one transaction",
+            "block": [*_keep_previous(), inner],
+            "always": [_drop_previous()],
+        }
+    )
+    return (*_look_at_files(paths), outer)
+
+
+def _look_at_files(paths: Sequence[str]) -> tuple[Commented, ...]:
+    return (
+        task(
+            "Look at the files this run may change",
+            "stat",
+            {"path": "{{ item }}", "checksum_algorithm": "sha256"},
+            loop=[Unsafe(path) for path in paths],
+            register="pqcota_before",
+        ),
+        task(
+            "Check that each of them is a regular file or absent",
+            "assert",
+            {
+                "that": ["pqcota_irregular | length == 0"],
+                "fail_msg": "Nothing was changed on this node. Neither regular files nor absent: "
+                "{{ pqcota_irregular | join(', ') }}.",
+                "quiet": True,
+            },
+            vars={
+                "pqcota_irregular": "{{ pqcota_before.results | map(attribute='stat') | selectattr('exists') "
+                "| rejectattr('isreg') | map(attribute='path') | list }}"
+            },
+        ),
+        task(
+            "Begin with nothing activated and nothing to put back",
+            "set_fact",
+            {"pqcota_activation_begun": False, "pqcota_not_put_back": []},
+        ),
+    )
+
+
+def _keep_previous() -> tuple[Commented, ...]:
+    return (
+        task(
+            "Make a directory for the previous versions",
+            "tempfile",
+            {"state": "directory", "prefix": "pqcota."},
+            changed_when=False,
+            register="pqcota_previous",
+            when=_NOT_IN_CHECK_MODE,
+        ),
+        task(
+            "Keep the previous versions",
+            "copy",
+            {
+                "src": "{{ item.stat.path }}",
+                "dest": "{{ pqcota_previous.path }}/{{ pqcota_index }}",
+                "remote_src": True,
+                "mode": "0600",
+            },
+            loop="{{ pqcota_before.results }}",
+            loop_control={"index_var": "pqcota_index", "label": "{{ item.item }}"},
+            changed_when=False,
+            when=[_NOT_IN_CHECK_MODE, "item.stat.exists"],
+        ),
+    )
+
+
+def activation_begins() -> tuple[Commented, ...]:
+    """Return the task that notes that from here on an activation has to be undone."""
+    return (task("Note that activation begins", "set_fact", {"pqcota_activation_begun": True}),)
+
+
+def _put_back(hooks: Hooks, *, undo_activation: bool) -> list[Commented]:
+    tasks: list[Commented] = [
+        task(
+            "Note which step failed",
+            "set_fact",
+            {
+                "pqcota_failed_step": "{{ ansible_failed_task.name }}",
+                "pqcota_failed_reason": "{{ ansible_failed_result.msg | default('no reason given') }}",
+                "pqcota_hook_failures": [],
+            },
+        )
+    ]
+    if undo_activation:
+        tasks += _undo_hooks("deactivate", hooks.deactivate, when=["pqcota_activation_begun"])
+    tasks += [
+        task(
+            "Put the previous versions back",
+            "copy",
+            {
+                "src": "{{ pqcota_previous.path }}/{{ pqcota_index }}",
+                "dest": "{{ item.stat.path }}",
+                "remote_src": True,
+                "owner": "{{ item.stat.uid | string }}",
+                "group": "{{ item.stat.gid | string }}",
+                "mode": "{{ item.stat.mode }}",
+            },
+            loop="{{ pqcota_before.results }}",
+            loop_control={"index_var": "pqcota_index", "label": "{{ item.item }}"},
+            ignore_errors=True,
+            register="pqcota_put_back",
+            when=[_NOT_IN_CHECK_MODE, "item.stat.exists"],
+        ),
+        task(
+            "Remove the files that were not there before",
+            "file",
+            {"path": "{{ item.item }}", "state": "absent"},
+            loop="{{ pqcota_before.results }}",
+            loop_control={"label": "{{ item.item }}"},
+            ignore_errors=True,
+            register="pqcota_removed",
+            when="not item.stat.exists",
+        ),
+        task(
+            "Note which files could not be put back",
+            "set_fact",
+            {
+                "pqcota_not_put_back": "{{ (pqcota_put_back.results + pqcota_removed.results) "
+                "| selectattr('failed', 'defined') | selectattr('failed') | map(attribute='item.item') | list }}"
+            },
+        ),
+        *_undo_hooks("restart", hooks.restart, when=[]),
+    ]
+    restarted = (
+        "Hooks that failed while the node was put back: "
+        "{{ pqcota_hook_failures | join(', ') | default('none', true) }}."
+    )
+    if not hooks.restart:
+        restarted = "The plan has no restart hook, so nothing was restarted. " + restarted
+    tasks.append(
+        task(
+            "Fail with the step that failed",
+            "fail",
+            {
+                "msg": "This step failed: {{ pqcota_failed_step }} ({{ pqcota_failed_reason }}). "
+                "Files that could not be put back as they were: "
+                "{{ pqcota_not_put_back | join(', ') | default('none', true) }}"
+                "{{ pqcota_where if pqcota_not_put_back | length > 0 else '' }}. " + restarted
+            },
+            vars={"pqcota_where": "; what was there before is in {{ pqcota_previous.path }}"},
+        )
+    )
+    return tasks
+
+
+def _undo_hooks(step: str, commands: Sequence[str], *, when: Sequence[str]) -> Iterable[Commented]:
+    for index, command in enumerate(commands):
+        position = _position(index, commands)
+        yield _hook(
+            f"Run the {step} hook{position} to put the node back",
+            command,
+            ignore_errors=True,
+            register="pqcota_undo",
+            when=when,
+        )
+        yield task(
+            f"Note how the {step} hook{position} ended",
+            "set_fact",
+            {"pqcota_hook_failures": f"{{{{ pqcota_hook_failures + ['{step}{position}'] }}}}"},
+            when="pqcota_undo is failed",
+        )
+
+
+def _drop_previous() -> Commented:
+    return task(
+        "Remove the previous versions",
+        "file",
+        {"path": "{{ pqcota_previous.path }}", "state": "absent"},
+        changed_when=False,
+        when=[_NOT_IN_CHECK_MODE, "pqcota_previous.path is defined", "pqcota_not_put_back | length == 0"],
+    )
