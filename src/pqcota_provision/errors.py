@@ -106,3 +106,94 @@ class RecordsUnavailable(PqcotaError):
 
     audience = "environment"
     remedy = "Check the database, the DSN and the role's rights, then run the command again."
+
+
+class RecordTableMissing(RecordsUnavailable):
+    """The table of records is not there, and this command does not create it (SPEC 10)."""
+
+
+class RecordUnstorable(RecordsUnavailable):
+    """A record holds text that Postgres cannot keep; none of its plan was kept."""
+
+    audience = "plan author"
+    remedy = "Correct that text in the plan, then have it approved again."
+
+
+class CommitUncertain(RecordsUnavailable):
+    """The connection broke while the server was committing, so nobody can tell from here whether it did."""
+
+    remedy = "Run pqcota-records --plan ID to see whether the records are there, then run the command again."
+
+
+class DsnMalformed(UsageProblem):
+    """A DSN is none that libpq understands. Never shows the DSN, since a password may stand in it."""
+
+    remedy = (
+        "Write a URI (postgresql://user@host:5432/database, with special characters percent-encoded), "
+        "key=value pairs (host=db.example dbname=pqcota), or service=NAME; docs/operations.md shows each."
+    )
+
+
+class OrganizationRefused(UsageProblem):
+    """No organization is named where one must be, or its name may not be used (SPEC 10)."""
+
+    remedy = (
+        "Set PQCOTA_ORG to the name of your organization: 2 to 64 lowercase letters, digits and hyphens, "
+        "not beginning with a hyphen."
+    )
+
+
+class NotPermitted(PqcotaError):
+    """The command needs rights that the user does not have."""
+
+    remedy = "Run the command as root."
+
+
+class NodeConfigMalformed(PqcotaError):
+    """The service registry or the proof policy of a node cannot be read as such; each problem names its place."""
+
+    remedy = "Correct the file; docs/proofs.md describes every field."
+
+
+class NodeUnreadable(PqcotaError):
+    """A unit, a process or a mapped file of the node cannot be looked at."""
+
+    audience = "environment"
+    remedy = "Check that the unit runs on this machine and that the command runs as root."
+
+
+class NodeStateUnusable(PqcotaError):
+    """The state a node keeps (healthy history, refusals, census, markers) cannot be read or written."""
+
+    audience = "environment"
+    remedy = "Check the state directory, its owner, mode and free space."
+
+
+class ProofMalformed(PqcotaError):
+    """A text is no proof, or a proof cannot say what it was asked to."""
+
+    audience = "prover"
+    remedy = "Have the proving node mint the proof again in a store where nothing lies at that place."
+
+
+class ProofAlreadyThere(PqcotaError):
+    """The store holds a proof at that place; proofs are never overwritten."""
+
+    audience = "prover"
+    remedy = "Leave it: the proof that is there stands."
+
+
+class ProofStoreUnavailable(PqcotaError):
+    """The proof store cannot be read or written."""
+
+    audience = "environment"
+    remedy = "Check the directory given with --proofs, its permissions and the free space."
+
+
+class ProofRefused(PqcotaError):
+    """No valid proof supports an activation; each problem names the module, the provers and what was found."""
+
+    remedy = (
+        "Let a proving node run these modules for as long as its policy asks, bring its proofs into the store, "
+        "and check that PQCOTA_PROVER_KEYS holds the prover's public key and --proof-platform the nodes' platform."
+    )
