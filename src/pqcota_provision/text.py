@@ -7,11 +7,13 @@ import unicodedata
 
 _PLAIN_ASCII = re.compile(r"[\x20-\x7e]*")
 _UNSEEN_CATEGORIES = frozenset(("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"))
+# Letters and marks that Unicode has renderers leave out (Default_Ignorable_Code_Point).
+_IGNORABLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
 
 
 def is_unseen(character: str) -> bool:
-    """Tell whether a character breaks a line, steers a terminal or cannot be seen (bidi marks, BOM)."""
-    return unicodedata.category(character) in _UNSEEN_CATEGORIES
+    """Tell whether a character breaks a line, steers a terminal or cannot be seen (bidi marks, BOM, fillers)."""
+    return unicodedata.category(character) in _UNSEEN_CATEGORIES or _IGNORABLE.match(character) is not None
 
 
 def printable(text: str) -> str:
@@ -30,13 +32,17 @@ def _escape(character: str) -> str:
 
 
 def quote(text: str, limit: int = 80) -> str:
-    """Return the text in double quotes on one line, cut at ``limit`` characters."""
+    """Return the text in double quotes on one line, cut at ``limit`` characters.
+
+    Backslashes and quotes are escaped, so that two different texts never look the same.
+    """
     cut = text if len(text) <= limit else text[:limit] + "…"
-    return '"' + printable(cut).replace('"', '\\"') + '"'
+    return '"' + printable(cut.replace("\\", "\\\\").replace('"', '\\"')) + '"'
 
 
 def join_names(names: list[str] | tuple[str, ...], limit: int = 12) -> str:
-    """Return names in one phrase: ``a``, ``a and b``, ``a, b and c``, or cut with the number left out."""
+    """Return names in one phrase on one line: ``a``, ``a and b``, ``a, b and c``, or cut with the number left out."""
+    names = [printable(name) for name in names]
     if len(names) > limit:
         return ", ".join(names[:limit]) + f" and {len(names) - limit} more"
     if len(names) < 2:

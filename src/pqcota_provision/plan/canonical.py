@@ -19,7 +19,8 @@ _NO_HOOKS = ActivationHooks()
 def canonical_bytes(plan: FinalizedPlan) -> bytes:
     """Return the plan's canonical form: each field in UTF-8 followed by one NUL byte.
 
-    Raises PlanMalformed if a string itself holds a NUL, since two plans could then share one form.
+    Raises PlanMalformed if a string itself holds a NUL, since two plans could then share one form, or half
+    of a surrogate pair, which UTF-8 cannot hold. A plan that load_plan has read holds neither.
     """
     fields = [
         plan.id,
@@ -34,7 +35,10 @@ def canonical_bytes(plan: FinalizedPlan) -> bytes:
     text = "\0".join(fields) + "\0"
     if text.count("\0") != len(fields):
         raise PlanMalformed("a string of the plan holds a NUL character, so its approval would be ambiguous")
-    return text.encode("utf-8")
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise PlanMalformed("a string of the plan holds half of a surrogate pair, which is no character") from None
 
 
 def _add_action(fields: list[str], action: RemediationAction) -> None:

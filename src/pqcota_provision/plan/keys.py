@@ -43,9 +43,16 @@ def decode_base64(text: str) -> bytes | None:
 
 @dataclass(frozen=True, slots=True)
 class PublicKey:
-    """An ed25519 public key that is a sound point: canonical, on the curve, of prime order."""
+    """An ed25519 public key that is a sound point: canonical, on the curve, of prime order.
+
+    Raises KeyUnusable for any other 32 bytes.
+    """
 
     data: bytes
+
+    def __post_init__(self) -> None:
+        if len(self.data) != PUBLIC_SIZE or not _is_sound_point(self.data):
+            raise KeyUnusable("the public key is no sound ed25519 point")
 
     @classmethod
     def parse(cls, text: str) -> PublicKey:
@@ -53,8 +60,6 @@ class PublicKey:
         data = decode_base64(text.strip())
         if data is None or len(data) != PUBLIC_SIZE:
             raise KeyUnusable("the public key is not base64 of 32 bytes")
-        if not _is_sound_point(data):
-            raise KeyUnusable("the public key is no sound ed25519 point")
         return cls(data)
 
     def to_text(self) -> str:
@@ -126,21 +131,27 @@ def parse_key_map(text: str, *, holder: str = "approver") -> Mapping[str, Public
         if not name or not encoded:
             raise KeyUnusable(f"pair {number} of the key map lacks its {'public key' if name else holder}")
         if ":" in name:
-            raise KeyUnusable(f"pair {number} of the key map names the {holder} {quote(name)}, which holds a ':'")
+            raise KeyUnusable(f"pair {number} of the key map names the {holder} with a ':' in it")
         if name in keys:
             raise KeyUnusable(f"the key map names the {holder} {quote(name)} twice")
         try:
             key = PublicKey.parse(encoded)
         except KeyUnusable as error:
-            raise KeyUnusable(f"pair {number} of the key map, {quote(name)}: {error}") from None
+            # The place only: a private key put here by mistake has its text before the first '='.
+            raise KeyUnusable(f"pair {number} of the key map: {error}") from None
         owner = owners.setdefault(key.data, name)
         if owner != name:
-            raise KeyUnusable(
-                f"the key map gives {quote(owner)} and {quote(name)} the same public key; "
-                "a signature would then pass under either name"
-            )
+            raise KeyUnusable(shared_key_problem(owner, name))
         keys[name] = key
     return MappingProxyType(keys)
+
+
+def shared_key_problem(owner: str, other: str) -> str:
+    """Return the sentence about one public key that is registered for two ids."""
+    return (
+        f"the key map gives {quote(owner)} and {quote(other)} the same public key; "
+        "a signature would then pass under either name"
+    )
 
 
 def _is_sound_point(data: bytes) -> bool:

@@ -5,8 +5,9 @@ Enum fields are open: they hold a member of the enum, or the bare number where t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 from pqcota_provision.plan.timestamp import Timestamp
 
@@ -198,8 +199,7 @@ class ProvisioningRecord:
     snapshot_resolutions: tuple[SnapshotResolution, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(NamedTuple):
     """One field of a message as the contract fixes it."""
 
     number: int
@@ -207,11 +207,12 @@ class Field:
     kind: type
     repeated: bool = False
     oneof: str = ""
-    json_name: str = field(init=False, default="")
 
-    def __post_init__(self) -> None:
+    @property
+    def json_name(self) -> str:
+        """The field's lowerCamelCase name."""
         head, *rest = self.name.split("_")
-        object.__setattr__(self, "json_name", head + "".join(part.capitalize() for part in rest))
+        return head + "".join(part.capitalize() for part in rest)
 
 
 FIELDS: dict[type, tuple[Field, ...]] = {

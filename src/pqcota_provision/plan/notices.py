@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from pqcota_provision.plan.approvals import signature_labels
 from pqcota_provision.plan.evidence import evidence_problems
@@ -51,8 +51,7 @@ class NoticeId(Enum):
 _ADVICE = frozenset((NoticeId.PROVIDER_SLOT_TAKEN, NoticeId.MANUAL_STEP, NoticeId.APPROVAL_LABEL))
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(NamedTuple):
     """One notice: ``sentence`` says what will not happen, ``remedy`` how to mend it.
 
     ``action`` and ``node`` name what it is about, and are empty for the plan as a whole.

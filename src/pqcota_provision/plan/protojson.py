@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pqcota_provision.errors import PlanMalformed
@@ -17,6 +18,8 @@ Message = TypeVar("Message")
 _INT32_MIN, _INT32_MAX = -(2**31), 2**31 - 1
 _NUMBER = re.compile(r"(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
+_JSON_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]|-?Infinity|NaN', re.DOTALL)
+_MAX_DEPTH = 32
 # Control characters other than tab, newline and carriage return (SPEC 11.1), and lone surrogates.
 _REFUSED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -33,6 +36,14 @@ class _Number(str):
     __slots__ = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """What reading refuses in strings, and whether names this version does not know are passed over."""
+
+    refused: re.Pattern[str]
+    ignore_unknown: bool = False
+
+
 class _Malformed(Exception):
     """What is wrong with a value; the place is put together while the error travels up."""
 
@@ -42,7 +53,7 @@ class _Malformed(Exception):
         self.steps: list[str] = []
 
     def place(self) -> str:
-        return "".join(reversed(self.steps)).lstrip(".") or "the plan"
+        return "".join(reversed(self.steps)).lstrip(".")
 
 
 _BY_KEY: dict[type, dict[str, Field]] = {
@@ -63,12 +74,16 @@ def load_plan(text: str | bytes) -> FinalizedPlan:
     Raises PlanMalformed, naming line and column or the field's path, for anything that is not one plan
     (SPEC 2) and for a control character in any string (SPEC 11.1).
     """
-    return _load(FinalizedPlan, text, _REFUSED)
+    return _load(FinalizedPlan, text, _Rules(_REFUSED))
 
 
-def load_message(message: type[Message], text: str | bytes) -> Message:
-    """Read any message of the contract, such as a stored ProvisioningRecord; raises PlanMalformed."""
-    return _load(message, text, _SURROGATE)
+def load_message(message: type[Message], text: str | bytes, *, ignore_unknown: bool = False) -> Message:
+    """Read any message of the contract, such as a stored ProvisioningRecord; raises PlanMalformed.
+
+    With ``ignore_unknown`` a field or an enum name that this version does not know counts as unset, so that
+    what a newer version wrote can still be read.
+    """
+    return _load(message, text, _Rules(_SURROGATE, ignore_unknown))
 
 
 def message_from_json_value(message: type[Message], value: object) -> Message:
@@ -76,7 +91,11 @@ def message_from_json_value(message: type[Message], value: object) -> Message:
 
     Raises PlanMalformed with the field's path.
     """
-    return load_message(message, json.dumps(value))
+    try:
+        text = json.dumps(value)
+    except (TypeError, ValueError, RecursionError):
+        raise PlanMalformed(f"{_noun(message)} is no value that JSON can hold") from None
+    return load_message(message, text)
 
 
 def dump_message(message: object, *, indent: int | None = 2) -> str:
@@ -90,13 +109,17 @@ def dump_message(message: object, *, indent: int | None = 2) -> str:
     return json.dumps(value, ensure_ascii=False, indent=indent) + "\n"
 
 
-def _load(message: type[Message], text: str | bytes, refused: re.Pattern[str]) -> Message:
+def _load(message: type[Message], text: str | bytes, rules: _Rules) -> Message:
     decoded = _decode(text) if isinstance(text, bytes) else text
     document = _parse_json(decoded)
     try:
-        return _read_message(message, document, refused)
+        return _read_message(message, document, rules)
     except _Malformed as malformed:
-        raise PlanMalformed(f"{malformed.place()} {malformed.sentence}") from None
+        raise PlanMalformed(f"{malformed.place() or _noun(message)} {malformed.sentence}") from None
+
+
+def _noun(message: type) -> str:
+    return "the plan" if message is FinalizedPlan else "the record"
 
 
 def _decode(data: bytes) -> str:
@@ -117,7 +140,7 @@ def _parse_json(text: str) -> object:
             remedy="Save the plan as UTF-8 without a byte order mark.",
         )
     if not text.strip(" \t\r\n"):
-        raise PlanMalformed("the input is empty", remedy="Pass a plan: one JSON object.")
+        raise PlanMalformed("line 1, column 1: the input is empty", remedy="Pass a plan: one JSON object.")
     try:
         return json.loads(
             text,
@@ -129,13 +152,33 @@ def _parse_json(text: str) -> object:
     except json.JSONDecodeError as error:
         raise PlanMalformed(f"line {error.lineno}, column {error.colno}: no JSON here ({error.msg})") from None
     except _Malformed as malformed:
-        raise PlanMalformed(malformed.sentence) from None
+        raise PlanMalformed(f"{_place_of_constant(text)}: {malformed.sentence}") from None
     except RecursionError:
-        raise PlanMalformed("the JSON is nested too deeply to be a plan") from None
+        raise PlanMalformed(f"{_place_of_depth(text)}: the JSON is nested too deeply to be a plan") from None
 
 
 def _refuse_constant(constant: str) -> object:
     raise _Malformed(f"{constant} is no JSON number")
+
+
+def _place_of_constant(text: str) -> str:
+    return _line_and_column(
+        text, next(token.start() for token in _JSON_TOKEN.finditer(text) if token.group()[0] in "-IN")
+    )
+
+
+def _place_of_depth(text: str) -> str:
+    depth = 0
+    for token in _JSON_TOKEN.finditer(text):
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token.group(), 0)
+        if depth > _MAX_DEPTH:
+            return _line_and_column(text, token.start())
+    return _line_and_column(text, len(text))
+
+
+def _line_and_column(text: str, position: int) -> str:
+    line = text.count("\n", 0, position) + 1
+    return f"line {line}, column {position - text.rfind(chr(10), 0, position)}"
 
 
 def _describe(value: object) -> str:
@@ -152,7 +195,7 @@ def _describe(value: object) -> str:
     return "a string"
 
 
-def _read_message(message: type[Message], value: object, refused: re.Pattern[str]) -> Message:
+def _read_message(message: type[Message], value: object, rules: _Rules) -> Message:
     if type(value) is not _Object:
         raise _Malformed(f"must be an object, not {_describe(value)}")
     by_key = _BY_KEY[message]
@@ -162,6 +205,8 @@ def _read_message(message: type[Message], value: object, refused: re.Pattern[str
     for key, raw in value:
         field = by_key.get(key)
         if field is None:
+            if rules.ignore_unknown:
+                continue
             raise _Malformed(f"has an unknown field {quote(key)}")
         name = field.name
         if name in seen:
@@ -174,42 +219,45 @@ def _read_message(message: type[Message], value: object, refused: re.Pattern[str
             if other != field.json_name:
                 raise _Malformed(f"sets both {other} and {field.json_name}; only one of them may be set")
         try:
-            values[name] = _read_list(field, raw, refused) if field.repeated else _read_value(field.kind, raw, refused)
+            if field.repeated:
+                values[name] = _read_list(field, raw, rules)
+            elif not (rules.ignore_unknown and _is_unknown_enum_name(field.kind, raw)):
+                values[name] = _read_value(field.kind, raw, rules)
         except _Malformed as malformed:
             malformed.steps.append(f".{field.json_name}")
             raise
     return message(**values)
 
 
-def _read_list(field: Field, raw: object, refused: re.Pattern[str]) -> tuple[Any, ...]:
+def _read_list(field: Field, raw: object, rules: _Rules) -> tuple[Any, ...]:
     if type(raw) is not list:
         raise _Malformed(f"must be a list, not {_describe(raw)}")
     values = []
     for index, item in enumerate(raw):
         try:
-            values.append(_read_value(field.kind, item, refused))
+            values.append(_read_value(field.kind, item, rules))
         except _Malformed as malformed:
             malformed.steps.append(f"[{index}]")
             raise
     return tuple(values)
 
 
-def _read_value(kind: type, raw: object, refused: re.Pattern[str]) -> Any:
+def _read_value(kind: type, raw: object, rules: _Rules) -> Any:
     if kind is str:
-        return _read_string(raw, refused)
+        return _read_string(raw, rules)
     if kind in _ENUM_BY_NAME:
         return _read_enum(kind, raw)
     if kind is int:
         return _read_int32(raw)
     if kind is Timestamp:
         return _read_timestamp(raw)
-    return _read_message(kind, raw, refused)
+    return _read_message(kind, raw, rules)
 
 
-def _read_string(raw: object, refused: re.Pattern[str]) -> str:
+def _read_string(raw: object, rules: _Rules) -> str:
     if type(raw) is not str:
         raise _Malformed(f"must be a string, not {_describe(raw)}")
-    match = refused.search(raw)
+    match = rules.refused.search(raw)
     if match is not None:
         code = ord(match.group())
         if 0xD800 <= code <= 0xDFFF:
@@ -219,6 +267,10 @@ def _read_string(raw: object, refused: re.Pattern[str]) -> str:
             "only tab, newline and carriage return are allowed"
         )
     return raw
+
+
+def _is_unknown_enum_name(kind: type, raw: object) -> bool:
+    return type(raw) is str and kind in _ENUM_BY_NAME and raw not in _ENUM_BY_NAME[kind]
 
 
 def _read_enum(kind: type, raw: object) -> int:
@@ -252,7 +304,7 @@ def _whole_int32(text: str) -> int:
     digits = whole + (fraction or "")
     if not digits.strip("0"):
         return 0
-    point = len(whole) + int((exponent or "0")[:9])
+    point = len(whole) + _exponent(exponent or "0")
     # An int32 has at most ten digits; this also keeps a huge exponent from being written out.
     if point > len(digits) + 10 or point < 1:
         raise _Malformed(f"must be a whole number within 32 bits, not {quote(text, 24)}")
@@ -263,6 +315,13 @@ def _whole_int32(text: str) -> int:
     if not _INT32_MIN <= value <= _INT32_MAX:
         raise _Malformed(f"must lie within 32 bits, not {quote(text, 24)}")
     return value
+
+
+def _exponent(text: str) -> int:
+    digits = text.lstrip("+-").lstrip("0")
+    # Ten digits are more than any text is long, so what comes after them changes nothing.
+    magnitude = int(digits[:10] or "0")
+    return -magnitude if text.startswith("-") else magnitude
 
 
 def _read_timestamp(raw: object) -> Timestamp:

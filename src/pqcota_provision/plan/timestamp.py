@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import date
+from typing import NamedTuple
 
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 _DAY = 86_400
@@ -19,12 +19,26 @@ _RFC3339 = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Timestamp:
-    """Seconds since 1970-01-01T00:00:00Z and the nanoseconds (0 to 999,999,999) after them."""
-
+class _Parts(NamedTuple):
     seconds: int
     nanos: int = 0
+
+
+class Timestamp(_Parts):
+    """Seconds since 1970-01-01T00:00:00Z and the nanoseconds (0 to 999,999,999) after them.
+
+    Raises ValueError outside the years 0001 to 9999.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, seconds: int, nanos: int = 0) -> Timestamp:
+        """Return the time; a tuple has no other place to refuse what no plan can hold."""
+        if not _MIN_SECONDS <= seconds <= _MAX_SECONDS:
+            raise ValueError("lies outside the years 0001 to 9999 in UTC")
+        if not 0 <= nanos < NANOS_PER_SECOND:
+            raise ValueError("has nanoseconds outside 0 to 999,999,999")
+        return super().__new__(cls, seconds, nanos)
 
     @classmethod
     def from_nanoseconds(cls, nanoseconds: int) -> Timestamp:
@@ -55,8 +69,6 @@ class Timestamp:
                 raise ValueError("has a UTC offset out of range")
             offset = int(offset_hours) * 3600 + int(offset_minutes) * 60
             seconds += offset if sign == "-" else -offset
-        if not _MIN_SECONDS <= seconds <= _MAX_SECONDS:
-            raise ValueError("lies outside the years 0001 to 9999 in UTC")
         return cls(seconds, int((match.group(7) or "").ljust(9, "0")))
 
     def _whole_seconds(self) -> str:
