@@ -66,10 +66,10 @@ def command(*, plan_path: str, approver: str, output: str | None) -> int:
     text = dump_message(signed)
     if output:
         with common.staged_files() as files:
-            files.add(output, text)
+            files.add(output, [text])
             files.commit()
     else:
-        common.write_output(text)
+        common.write_output([text])
     common.say(COMMAND, _summary(plan, signed, name))
     return common.DONE
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import gc
 import os
 import stat
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -51,6 +51,7 @@ def epilog(variables: Mapping[str, str], statuses: Mapping[int, str]) -> str:
 def run(command: click.Command, argv: Sequence[str] | None) -> int:
     """Run a click command whose callback returns its exit status; no error of a user ends in a traceback."""
     name = command.name or "pqcota"
+    gc.enable()
     try:
         status = command.main(args=None if argv is None else list(argv), prog_name=name, standalone_mode=False)
         return status if isinstance(status, int) else DONE
@@ -118,10 +119,11 @@ def read_input(path: str) -> bytes:
     return data
 
 
-def write_output(text: str) -> None:
+def write_output(parts: Iterable[str]) -> None:
     """Write the product to standard output, whole; raises OutputFailed if that cannot be done."""
     try:
-        sys.stdout.buffer.write(text.encode("utf-8"))
+        for part in parts:
+            sys.stdout.buffer.write(part.encode("utf-8"))
         sys.stdout.buffer.flush()
     except (OSError, ValueError, AttributeError) as error:
         silence_stdout()
@@ -145,23 +147,24 @@ class StagedFiles:
 
     def __init__(self) -> None:
         self._staged: list[tuple[str, str]] = []
-        self._direct: list[tuple[str, bytes]] = []
+        self._direct: list[tuple[str, tuple[str, ...]]] = []
 
-    def add(self, path: str, text: str) -> None:
+    def add(self, path: str, parts: Iterable[str]) -> None:
         """Write the text beside its target; raises OutputFailed, naming the target."""
-        data = text.encode("utf-8")
+        import tempfile
+
         try:
             target = os.path.realpath(path)
             mode = self._mode_of(target)
             if mode is not None and not stat.S_ISREG(mode):
                 if stat.S_ISDIR(mode):
                     raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-                self._direct.append((path, data))
+                self._direct.append((path, tuple(parts)))
                 return
             handle, temporary = tempfile.mkstemp(prefix=".pqcota-", dir=os.path.dirname(target))
             self._staged.append((temporary, target))
             with open(handle, "wb") as file:
-                file.write(data)
+                file.writelines(part.encode("utf-8") for part in parts)
                 file.flush()
                 os.fchmod(file.fileno(), stat.S_IMODE(mode) if mode is not None else 0o666 & ~_umask())
                 os.fsync(file.fileno())
@@ -178,9 +181,9 @@ class StagedFiles:
     def commit(self) -> None:
         """Put every staged file in its place."""
         try:
-            for path, data in self._direct:
+            for path, parts in self._direct:
                 with open(path, "wb") as file:
-                    file.write(data)
+                    file.writelines(part.encode("utf-8") for part in parts)
             while self._staged:
                 os.replace(*self._staged[0])
                 del self._staged[0]

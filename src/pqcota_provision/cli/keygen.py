@@ -27,10 +27,12 @@ def command() -> int:
     """
     key = PrivateKey(secrets.token_bytes(SEED_SIZE))
     common.write_output(
-        "# An ed25519 key pair. Keep PQCOTA_SIGN_KEY secret: whoever has it can approve plans.\n"
-        "# eval \"$(pqcota-keygen | grep '^PQCOTA_')\" sets both variables in a shell.\n"
-        f"PQCOTA_SIGN_KEY={key.to_text()}\n"
-        f"PQCOTA_VERIFY_KEY={key.public.to_text()}\n"
+        [
+            "# An ed25519 key pair. Keep PQCOTA_SIGN_KEY secret: whoever has it can approve plans.\n"
+            "# eval \"$(pqcota-keygen | grep '^PQCOTA_')\" sets both variables in a shell.\n"
+            f"PQCOTA_SIGN_KEY={key.to_text()}\n"
+            f"PQCOTA_VERIFY_KEY={key.public.to_text()}\n"
+        ]
     )
     return common.DONE
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -84,11 +82,11 @@ def command(
     status = common.BLANKS if playbook.has_blanks and not allow_incomplete else common.DONE
     with common.staged_files() as files:
         if report:
-            files.add(report, _report(plan, playbook, verification, level, rollback=rollback, status=status))
+            files.add(report, [_report(plan, playbook, verification, level, rollback=rollback, status=status)])
         if output:
-            files.add(output, playbook.text)
+            files.add(output, playbook.parts)
         else:
-            common.write_output(playbook.text)
+            common.write_output(playbook.parts)
         files.commit()
     common.report_notices(COMMAND, playbook.notices)
     return status
@@ -124,9 +122,15 @@ def _report(
     rollback: bool,
     status: int,
 ) -> str:
+    import hashlib
+    import json
+
+    digest = hashlib.sha256()
+    for part in playbook.parts:
+        digest.update(part.encode("utf-8"))
     document = {
         "planId": plan.id,
-        "playbookSha256": hashlib.sha256(playbook.text.encode("utf-8")).hexdigest(),
+        "playbookSha256": digest.hexdigest(),
         "level": level,
         "direction": (Direction.ROLLBACK if rollback else Direction.FORWARD).value,
         "approvals": {

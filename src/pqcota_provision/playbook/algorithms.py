@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
+from typing import NamedTuple
 
 
 class Use(Enum):
@@ -23,8 +23,7 @@ class Maturity(Enum):
     BROKEN = "broken"
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(NamedTuple):
     """One algorithm family; ``group`` is its hybrid TLS group, or empty where none is known."""
 
     name: str

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
+from typing import NamedTuple
 
 from pqcota_provision.plan.gates import check_executable
 from pqcota_provision.plan.model import (
@@ -30,7 +30,7 @@ from pqcota_provision.playbook.paths import (
     Module,
     module_of,
 )
-from pqcota_provision.playbook.yamlwriter import Commented, Value, YamlWriter, comment_lines
+from pqcota_provision.playbook.yamlwriter import Item, Value, YamlWriter, comment_lines
 from pqcota_provision.text import quote
 
 _TASKS_INDENT = 4
@@ -43,12 +43,16 @@ class Direction(Enum):
     ROLLBACK = "rollback"
 
 
-@dataclass(frozen=True, slots=True)
-class Playbook:
-    """A generated playbook: its YAML text, and the notices about what it will not bring about."""
+class Playbook(NamedTuple):
+    """A generated playbook: its YAML text in parts, and the notices about what it will not bring about."""
 
-    text: str
+    parts: tuple[str, ...]
     notices: tuple[Notice, ...]
+
+    @property
+    def text(self) -> str:
+        """The whole text."""
+        return "".join(self.parts)
 
     @property
     def has_blanks(self) -> bool:
@@ -61,7 +65,7 @@ def generate(
     *,
     level: Level = Level.L2,
     direction: Direction = Direction.FORWARD,
-    pinned: Mapping[str, Sequence[str]] | None = None,
+    pinned: Mapping[str, Iterable[str]] | None = None,
 ) -> Playbook:
     """Return the playbook of an executable plan.
 
@@ -81,48 +85,50 @@ def generate(
         *(forward_notices(plan, level, layouts) if forward else rollback_notices(plan, level)),
     )
     renderer = _Renderer(direction, pinned or {})
-    return Playbook(renderer.render(plan, level, layouts), notices)
+    return Playbook(tuple(renderer.render(plan, level, layouts)), notices)
 
 
 class _Renderer:
-    def __init__(self, direction: Direction, pinned: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self, direction: Direction, pinned: Mapping[str, Iterable[str]]) -> None:
         self._forward = direction is Direction.FORWARD
         self._pinned = pinned
         self._writer = YamlWriter()
         # Nodes that get the same share one body.
-        self._bodies: dict[object, str] = {}
+        self._bodies: dict[object, tuple[str, ...]] = {}
 
-    def render(self, plan: FinalizedPlan, level: Level, layouts: Sequence[NodeLayout]) -> str:
-        parts = ["---\n", comment_lines(_header(plan, level, layouts, forward=self._forward))]
-        parts += ("\n", self._inventory_play([layout.node for layout in layouts]))
+    def render(self, plan: FinalizedPlan, level: Level, layouts: Sequence[NodeLayout]) -> Iterator[str]:
+        yield "---\n"
+        yield comment_lines(_header(plan, level, layouts, forward=self._forward))
+        yield "\n"
+        yield from self._inventory_play([layout.node for layout in layouts])
         for layout in layouts:
-            parts += ("\n", self._node_play(layout))
-        return "".join(parts)
+            yield "\n"
+            yield from self._node_play(layout)
 
-    def _inventory_play(self, nodes: Sequence[str]) -> str:
-        head = self._play_head(
+    def _inventory_play(self, nodes: Sequence[str]) -> Iterator[str]:
+        yield from self._play(
             {
                 "name": "Check the inventory",
                 "hosts": "localhost",
                 "connection": "local",
                 "become": False,
                 "gather_facts": False,
+                "tasks": tasks.inventory_check(nodes),
             }
         )
-        return f"{head}  tasks:\n{self._writer.sequence(tasks.inventory_check(nodes), _TASKS_INDENT)}"
 
-    def _node_play(self, layout: NodeLayout) -> str:
+    def _node_play(self, layout: NodeLayout) -> Iterator[str]:
         verb = "Provision" if self._forward else "Roll back"
-        head = self._play_head(
+        yield from self._play(
             {"name": f"{verb} {layout.node}", "hosts": layout.node, "become": True, "gather_facts": False},
             tuple(_about_actions(layout)),
         )
-        return head + self._body(layout)
+        yield from self._body(layout)
 
-    def _play_head(self, entries: Mapping[str, Value], comments: tuple[str, ...] = ()) -> str:
-        return self._writer.item(Commented(entries, comments), 0)
+    def _play(self, entries: Mapping[str, Value | Sequence[Item]], comments: tuple[str, ...] = ()) -> Iterator[str]:
+        return self._writer.sequence([Item(entries, comments)])
 
-    def _body(self, layout: NodeLayout) -> str:
+    def _body(self, layout: NodeLayout) -> tuple[str, ...]:
         shape = (
             layout.hooks,
             layout.activates,
@@ -132,16 +138,16 @@ class _Renderer:
         body = self._bodies.get(shape)
         if body is None:
             node_tasks = tuple(self._forward_tasks(layout) if self._forward else self._rollback_tasks(layout))
-            body = "  tasks: []\n"
+            body = ("  tasks: []\n",)
             if node_tasks:
-                body = "  tasks:\n" + self._writer.sequence(node_tasks, _TASKS_INDENT)
+                body = ("  tasks:\n", *self._writer.sequence(node_tasks, _TASKS_INDENT))
             self._bodies[shape] = body
         return body
 
-    def _pins(self, module: Module) -> Sequence[str]:
-        return self._pinned.get(module.file_name, ())
+    def _pins(self, module: Module) -> tuple[str, ...]:
+        return tuple(sorted(self._pinned.get(module.file_name, ())))
 
-    def _forward_tasks(self, layout: NodeLayout) -> Iterator[Commented]:
+    def _forward_tasks(self, layout: NodeLayout) -> Iterator[Item]:
         for module in layout.modules:
             yield from tasks.check_source(module, self._pins(module))
         directories = [
@@ -174,7 +180,7 @@ class _Renderer:
             undo_activation=True,
         )
 
-    def _rollback_tasks(self, layout: NodeLayout) -> Iterator[Commented]:
+    def _rollback_tasks(self, layout: NodeLayout) -> Iterator[Item]:
         removal = [
             item
             for action in layout.actions

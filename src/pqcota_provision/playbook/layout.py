@@ -6,8 +6,8 @@ Forward and rollback are two readings of the same layout, so that what was place
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from pqcota_provision.errors import PlanNotActionable
 from pqcota_provision.plan.gates import place_of
@@ -35,8 +35,7 @@ SUPPORTED_RUNTIMES = frozenset((CryptoRuntime.OPENSSL, CryptoRuntime.JCA))
 CONFIG_KINDS = frozenset((RemediationKind.CONFIG_ONLY, RemediationKind.PROVIDER_INJECT))
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedFile:
+class PlacedFile(NamedTuple):
     """A config file on the node; ``title`` says what it is."""
 
     title: str
@@ -44,8 +43,7 @@ class PlacedFile:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Hooks:
+class Hooks(NamedTuple):
     """Each distinct command of a node once per step, in order of first mention."""
 
     pre: tuple[str, ...] = ()
@@ -54,8 +52,7 @@ class Hooks:
     restart: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ActionLayout:
+class ActionLayout(NamedTuple):
     """What one action places: its module, and the files that no earlier action of the node places."""
 
     action: RemediationAction
@@ -64,8 +61,7 @@ class ActionLayout:
     files: tuple[PlacedFile, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class NodeLayout:
+class NodeLayout(NamedTuple):
     """All that happens on one node."""
 
     node: str

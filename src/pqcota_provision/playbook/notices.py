@@ -14,7 +14,6 @@ from pqcota_provision.plan.model import (
 )
 from pqcota_provision.plan.notices import Notice, NoticeId, action_notice
 from pqcota_provision.playbook.algorithms import Use, family_of
-from pqcota_provision.playbook.fragments.artifact import artifact_flaws
 from pqcota_provision.playbook.fragments.jca import PROVIDER_SLOT
 from pqcota_provision.playbook.layout import (
     CONFIG_KINDS,
@@ -164,6 +163,8 @@ def _target_notices(action: RemediationAction) -> Iterator[Notice]:
 
 
 def _artifact_notices(action: RemediationAction) -> Iterator[Notice]:
+    from pqcota_provision.playbook.fragments.artifact import artifact_flaws
+
     for flaw in artifact_flaws(action):
         if flaw.harmful:
             yield action_notice(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from pqcota_provision.plan.model import CryptoRuntime, RemediationAction
 
@@ -20,8 +20,7 @@ _MODULE_EXTENSIONS = {CryptoRuntime.OPENSSL: ".so", CryptoRuntime.JCA: ".jar"}
 _NOT_IN_VARIABLE = re.compile(r"[^A-Za-z0-9]")
 
 
-@dataclass(frozen=True, slots=True)
-class Module:
+class Module(NamedTuple):
     """A provider module: its file name, which is also its default source on the controller."""
 
     provider: str

@@ -5,7 +5,9 @@ Text from the plan reaches a task only as Unsafe, or as a name that the gates ha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache, wraps
+from typing import Any, ParamSpec, cast
 
 from pqcota_provision.playbook.layout import Hooks, PlacedFile
 from pqcota_provision.playbook.paths import (
@@ -15,12 +17,25 @@ from pqcota_provision.playbook.paths import (
     SOURCE_VARIABLE,
     Module,
 )
-from pqcota_provision.playbook.yamlwriter import Commented, Unsafe, Value
+from pqcota_provision.playbook.yamlwriter import Item, Unsafe, Value
 
 # Hooks are the plan author's shell commands: Ansible's advice on how to write them better is not ours to follow.
 _HOOK_NOQA = ("command-instead-of-module", "command-instead-of-shell", "risky-shell-pipe")
 
 _NOT_IN_CHECK_MODE = "not ansible_check_mode"
+
+
+Arguments = ParamSpec("Arguments")
+
+
+def _shared(make: Callable[Arguments, Iterable[Item]]) -> Callable[Arguments, tuple[Item, ...]]:
+    """Make a step's tasks once for all nodes, and let the writer write them once."""
+
+    @lru_cache(maxsize=1024)
+    def shared(*args: Any, **kwargs: Any) -> tuple[Item, ...]:
+        return tuple(item._replace(shared=True) for item in make(*args, **kwargs))
+
+    return cast("Callable[Arguments, tuple[Item, ...]]", wraps(make)(shared))
 
 
 def task(
@@ -30,17 +45,17 @@ def task(
     *,
     noqa: tuple[str, ...] = (),
     **keywords: Value,
-) -> Commented:
+) -> Item:
     """Return one task: its name, the module with its arguments, then the keywords in the order given.
 
     An empty ``when`` is left out.
     """
-    entries: dict[str, Value | Sequence[Commented]] = {"name": name, f"ansible.builtin.{module}": arguments}
+    entries: dict[str, Value | Sequence[Item]] = {"name": name, f"ansible.builtin.{module}": arguments}
     given = {keyword: value for keyword, value in keywords.items() if not (keyword == "when" and not value)}
-    return Commented({**entries, **given}, noqa=noqa)
+    return Item({**entries, **given}, noqa=noqa)
 
 
-def inventory_check(nodes: Sequence[str]) -> tuple[Commented, ...]:
+def inventory_check(nodes: Sequence[str]) -> tuple[Item, ...]:
     """Return the task that fails the run unless every node is one host of the inventory and no group."""
     return (
         task(
@@ -94,7 +109,8 @@ def _hash_variables(module: Module, measured: str, pinned: Sequence[str]) -> dic
     return variables
 
 
-def check_source(module: Module, pinned: Sequence[str] = ()) -> tuple[Commented, ...]:
+@_shared
+def check_source(module: Module, pinned: tuple[str, ...] = ()) -> Iterable[Item]:
     """Return the tasks that look for the module on the controller and check its hash, changing nothing."""
     measured = "pqcota_module_source.stat.checksum"
     return (
@@ -136,7 +152,8 @@ def check_source(module: Module, pinned: Sequence[str] = ()) -> tuple[Commented,
     )
 
 
-def make_directory(path: str) -> tuple[Commented, ...]:
+@_shared
+def make_directory(path: str) -> Iterable[Item]:
     """Return the task that makes a directory of the suite."""
     return (
         task(
@@ -147,7 +164,8 @@ def make_directory(path: str) -> tuple[Commented, ...]:
     )
 
 
-def stage_module(module: Module, pinned: Sequence[str] = ()) -> tuple[Commented, ...]:
+@_shared
+def stage_module(module: Module, pinned: tuple[str, ...] = ()) -> Iterable[Item]:
     """Return the tasks that copy a module to the node, measure what is there and stop on a mismatch."""
     measured = "pqcota_module_staged.stat.checksum"
     return (
@@ -183,7 +201,8 @@ def stage_module(module: Module, pinned: Sequence[str] = ()) -> tuple[Commented,
     )
 
 
-def place_file(file: PlacedFile) -> tuple[Commented, ...]:
+@_shared
+def place_file(file: PlacedFile) -> Iterable[Item]:
     """Return the task that places a config file, byte for byte."""
     return (
         task(
@@ -194,12 +213,13 @@ def place_file(file: PlacedFile) -> tuple[Commented, ...]:
     )
 
 
-def remove_file(title: str, path: str) -> tuple[Commented, ...]:
+@_shared
+def remove_file(title: str, path: str) -> Iterable[Item]:
     """Return the task that removes a file of the plan."""
     return (task(f"Remove the {title} {path}", "file", {"path": Unsafe(path), "state": "absent"}),)
 
 
-def run_hooks(step: str, commands: Sequence[str]) -> tuple[Commented, ...]:
+def run_hooks(step: str, commands: Sequence[str]) -> tuple[Item, ...]:
     """Return one task a command; a command that fails, fails the step."""
     return tuple(
         _hook(f"Run the {step} hook{_position(index, commands)}", command) for index, command in enumerate(commands)
@@ -210,36 +230,37 @@ def _position(index: int, commands: Sequence[str]) -> str:
     return f" {index + 1} of {len(commands)}" if len(commands) > 1 else ""
 
 
-def _hook(name: str, command: str, **keywords: Value) -> Commented:
+def _hook(name: str, command: str, **keywords: Value) -> Item:
     return task(name, "shell", {"cmd": Unsafe(command)}, noqa=_HOOK_NOQA, **{"changed_when": True, **keywords})
 
 
 def transaction(
-    paths: Sequence[str], hooks: Hooks, change: Sequence[Commented], *, undo_activation: bool
-) -> tuple[Commented, ...]:
+    paths: tuple[str, ...], hooks: Hooks, change: Sequence[Item], *, undo_activation: bool
+) -> tuple[Item, ...]:
     """Return the tasks that carry out a change and, if a step of it fails, put the node back (SPEC 11.6).
 
     ``paths`` are the files the change may touch. Their previous versions are kept in a temporary directory on
     the node, which is removed at the end unless a file could not be put back.
     """
-    inner = Commented(
+    inner = Item(
         {
             "name": "Change the node, and put it back if a step fails",
             "block": change,
             "rescue": _put_back(hooks, undo_activation=undo_activation),
         }
     )
-    outer = Commented(
+    outer = Item(
         {
             "name": "Run as one transaction",
             "block": [*_keep_previous(), inner],
-            "always": [_drop_previous()],
+            "always": _drop_previous(),
         }
     )
     return (*_look_at_files(paths), outer)
 
 
-def _look_at_files(paths: Sequence[str]) -> tuple[Commented, ...]:
+@_shared
+def _look_at_files(paths: tuple[str, ...]) -> Iterable[Item]:
     return (
         task(
             "Look at the files this run may change",
@@ -270,7 +291,8 @@ def _look_at_files(paths: Sequence[str]) -> tuple[Commented, ...]:
     )
 
 
-def _keep_previous() -> tuple[Commented, ...]:
+@_shared
+def _keep_previous() -> Iterable[Item]:
     return (
         task(
             "Make a directory for the previous versions",
@@ -297,26 +319,39 @@ def _keep_previous() -> tuple[Commented, ...]:
     )
 
 
-def activation_begins() -> tuple[Commented, ...]:
+@_shared
+def activation_begins() -> Iterable[Item]:
     """Return the task that notes that from here on an activation has to be undone."""
     return (task("Note that activation begins", "set_fact", {"pqcota_activation_begun": True}),)
 
 
-def _put_back(hooks: Hooks, *, undo_activation: bool) -> list[Commented]:
-    tasks: list[Commented] = [
-        task(
-            "Note which step failed",
-            "set_fact",
-            {
-                "pqcota_failed_step": "{{ ansible_failed_task.name }}",
-                "pqcota_failed_reason": "{{ ansible_failed_result.msg | default('no reason given') }}",
-                "pqcota_hook_failures": [],
-            },
-        )
-    ]
-    if undo_activation:
-        tasks += _undo_hooks("deactivate", hooks.deactivate, when=["pqcota_activation_begun"])
-    tasks += [
+def _put_back(hooks: Hooks, *, undo_activation: bool) -> tuple[Item, ...]:
+    deactivate = hooks.deactivate if undo_activation else ()
+    return (
+        *_note_failure(),
+        *_undo_hooks("deactivate", deactivate, when=["pqcota_activation_begun"]),
+        *_restore_files(),
+        *_undo_hooks("restart", hooks.restart, when=[]),
+        *_fail(restarts=bool(hooks.restart)),
+    )
+
+
+@_shared
+def _note_failure() -> Iterable[Item]:
+    yield task(
+        "Note which step failed",
+        "set_fact",
+        {
+            "pqcota_failed_step": "{{ ansible_failed_task.name }}",
+            "pqcota_failed_reason": "{{ ansible_failed_result.msg | default('no reason given') }}",
+            "pqcota_hook_failures": [],
+        },
+    )
+
+
+@_shared
+def _restore_files() -> Iterable[Item]:
+    return (
         task(
             "Put the previous versions back",
             "copy",
@@ -352,31 +387,31 @@ def _put_back(hooks: Hooks, *, undo_activation: bool) -> list[Commented]:
                 "| selectattr('failed', 'defined') | selectattr('failed') | map(attribute='item.item') | list }}"
             },
         ),
-        *_undo_hooks("restart", hooks.restart, when=[]),
-    ]
+    )
+
+
+@_shared
+def _fail(*, restarts: bool) -> Iterable[Item]:
     restarted = (
         "Hooks that failed while the node was put back: "
         "{{ pqcota_hook_failures | join(', ') | default('none', true) }}."
     )
-    if not hooks.restart:
+    if not restarts:
         restarted = "The plan has no restart hook, so nothing was restarted. " + restarted
-    tasks.append(
-        task(
-            "Fail with the step that failed",
-            "fail",
-            {
-                "msg": "This step failed: {{ pqcota_failed_step }} ({{ pqcota_failed_reason }}). "
-                "Files that could not be put back as they were: "
-                "{{ pqcota_not_put_back | join(', ') | default('none', true) }}"
-                "{{ pqcota_where if pqcota_not_put_back | length > 0 else '' }}. " + restarted
-            },
-            vars={"pqcota_where": "; what was there before is in {{ pqcota_previous.path }}"},
-        )
+    yield task(
+        "Fail with the step that failed",
+        "fail",
+        {
+            "msg": "This step failed: {{ pqcota_failed_step }} ({{ pqcota_failed_reason }}). "
+            "Files that could not be put back as they were: "
+            "{{ pqcota_not_put_back | join(', ') | default('none', true) }}"
+            "{{ pqcota_where if pqcota_not_put_back | length > 0 else '' }}. " + restarted
+        },
+        vars={"pqcota_where": "; what was there before is in {{ pqcota_previous.path }}"},
     )
-    return tasks
 
 
-def _undo_hooks(step: str, commands: Sequence[str], *, when: Sequence[str]) -> Iterable[Commented]:
+def _undo_hooks(step: str, commands: Sequence[str], *, when: Sequence[str]) -> Iterable[Item]:
     for index, command in enumerate(commands):
         position = _position(index, commands)
         yield _hook(
@@ -386,16 +421,22 @@ def _undo_hooks(step: str, commands: Sequence[str], *, when: Sequence[str]) -> I
             register="pqcota_undo",
             when=when,
         )
-        yield task(
-            f"Note how the {step} hook{position} ended",
-            "set_fact",
-            {"pqcota_hook_failures": f"{{{{ pqcota_hook_failures + ['{step}{position}'] }}}}"},
-            when="pqcota_undo is failed",
-        )
+        yield from _note_undo(step, position)
 
 
-def _drop_previous() -> Commented:
-    return task(
+@_shared
+def _note_undo(step: str, position: str) -> Iterable[Item]:
+    yield task(
+        f"Note how the {step} hook{position} ended",
+        "set_fact",
+        {"pqcota_hook_failures": f"{{{{ pqcota_hook_failures + ['{step}{position}'] }}}}"},
+        when="pqcota_undo is failed",
+    )
+
+
+@_shared
+def _drop_previous() -> Iterable[Item]:
+    yield task(
         "Remove the previous versions",
         "file",
         {"path": "{{ pqcota_previous.path }}", "state": "absent"},

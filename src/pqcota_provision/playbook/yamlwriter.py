@@ -6,9 +6,9 @@ The structure is written here; every scalar goes through PyYAML's emitter, and e
 from __future__ import annotations
 
 import io
-import textwrap
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeGuard
 
 from yaml.emitter import Emitter
 from yaml.events import (
@@ -31,12 +31,14 @@ _COMMENT_WIDTH = 110
 _FOLD_WIDTH = 120
 _UNSAFE_TAG = "!unsafe"
 _STRING_TAG = "tag:yaml.org,2002:str"
+# Words without any YAML indicator: the emitter would write them as they are.
+_PLAIN_WORDS = re.compile(r"[A-Za-z_/][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*")
+_ONE_LINE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,78}[\x21-\x7e])?")
 _LINT_OFF = "# yamllint disable rule:line-length"
 _LINT_ON = "# yamllint enable rule:line-length"
 
 
-@dataclass(frozen=True, slots=True)
-class Unsafe:
+class Unsafe(NamedTuple):
     """Text that Ansible must never read as a template: everything that comes from a plan."""
 
     text: str
@@ -45,13 +47,16 @@ class Unsafe:
 Value = str | Unsafe | bool | Sequence["Value"] | Mapping[str, "Value"]
 
 
-@dataclass(frozen=True, slots=True)
-class Commented:
-    """A mapping with comment lines above it and, behind its first line, the lint rules it is exempt from."""
+class Item(NamedTuple):
+    """One item of a block sequence: a mapping, comment lines above it, the lint rules it is exempt from.
 
-    entries: Mapping[str, Value | Sequence[Commented]]
+    A ``shared`` item stands in many places and is written once for each indent.
+    """
+
+    entries: Mapping[str, Value | Sequence[Item]]
     comments: tuple[str, ...] = ()
     noqa: tuple[str, ...] = ()
+    shared: bool = False
 
 
 class YamlWriter:
@@ -59,25 +64,42 @@ class YamlWriter:
 
     def __init__(self) -> None:
         self._scalars: dict[str | Unsafe, str] = {}
+        # The item is kept beside its text, so that its identity stays its own.
+        self._shared: dict[tuple[int, int], tuple[Item, str]] = {}
         self._resolver = Resolver()
 
-    def sequence(self, items: Iterable[Commented], indent: int = 0) -> str:
-        """Return the items as a block sequence whose dashes stand at the indent."""
-        return "".join(self.item(item, indent) for item in items)
+    def sequence(self, items: Iterable[Item], indent: int = 0) -> Iterator[str]:
+        """Yield the text of a block sequence, in parts, its dashes standing at the indent."""
+        for item in items:
+            if not item.shared:
+                yield from self._item(item, indent)
+                continue
+            known = self._shared.get((id(item), indent))
+            if known is None:
+                known = self._shared[id(item), indent] = (item, "".join(self._item(item, indent)))
+            yield known[1]
 
-    def item(self, item: Commented, indent: int) -> str:
-        """Return one item of a block sequence, its comments above it."""
+    def _item(self, item: Item, indent: int) -> Iterator[str]:
         pad = " " * indent
-        body = self._mapping(item.entries, indent + 2)
-        first, _, rest = body.partition("\n")
+        entries = iter(item.entries.items())
+        first = self._entry(*next(entries), indent + 2)[indent + 2 :]
         if item.noqa:
-            first += "  # noqa: " + " ".join(item.noqa)
-        return comment_lines(item.comments, indent) + f"{pad}- {first[indent + 2 :]}\n{rest}"
+            first = first.replace("\n", "  # noqa: " + " ".join(item.noqa) + "\n", 1)
+        pending = [comment_lines(item.comments, indent), f"{pad}- {first}"]
+        for key, value in entries:
+            if _holds_items(value):
+                pending.append(f"{pad}  {key}:\n")
+                yield "".join(pending)
+                pending = []
+                yield from self.sequence(value, indent + 4)
+            else:
+                pending.append(self._entry(key, value, indent + 2))
+        yield "".join(pending)
 
-    def _mapping(self, entries: Mapping[str, Value | Sequence[Commented]], indent: int) -> str:
+    def _mapping(self, entries: Mapping[str, Value], indent: int) -> str:
         return "".join(self._entry(key, value, indent) for key, value in entries.items())
 
-    def _entry(self, key: str, value: Value | Sequence[Commented], indent: int) -> str:
+    def _entry(self, key: str, value: Value | Sequence[Item], indent: int) -> str:
         pad = " " * indent
         if isinstance(value, bool):
             return f"{pad}{key}: {'true' if value else 'false'}\n"
@@ -88,18 +110,18 @@ class YamlWriter:
         if not value:
             return f"{pad}{key}: []\n"
         text = f"{pad}{key}:\n"
-        for item in value:
-            if isinstance(item, Commented):
-                text += self.item(item, indent + 2)
-            elif isinstance(item, (str, Unsafe)):
-                text += self._scalar_entry(f"{pad}  -", item, indent + 2)
-            else:
-                raise TypeError(f"no YAML for an item of {type(item).__name__}")
+        for element in value:
+            if not isinstance(element, (str, Unsafe)):
+                raise TypeError(f"no YAML for an element of {type(element).__name__}")
+            text += self._scalar_entry(f"{pad}  -", element, indent + 2)
         return text
 
     def _scalar_entry(self, head: str, value: str | Unsafe, indent: int) -> str:
         pad = " " * indent
-        first, *others = self._scalar(value).split("\n")
+        scalar = self._scalar(value)
+        if "\n" not in scalar and len(head) + len(scalar) < LINE_LENGTH:
+            return f"{head} {scalar}\n"
+        first, *others = scalar.split("\n")
         lines = [f"{head} {first}", *(f"{pad}{line}" if line else "" for line in others)]
         text = "\n".join(lines) + "\n"
         if any(len(line) > LINE_LENGTH for line in lines):
@@ -112,11 +134,20 @@ class YamlWriter:
             known = self._scalars[value] = self._emit(value)
         return known
 
+    def _is_string(self, text: str) -> bool:
+        """Tell whether YAML reads the plain text as a string, not as a number, a truth value or nothing."""
+        tag = self._resolver.resolve(ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]
+        return bool(tag == _STRING_TAG)
+
     def _emit(self, value: str | Unsafe) -> str:
         unsafe = isinstance(value, Unsafe)
+        if isinstance(value, str) and _PLAIN_WORDS.fullmatch(value) and self._is_string(value):
+            return value
+        if isinstance(value, Unsafe) and _ONE_LINE.fullmatch(value.text):
+            # What the emitter writes for such text; the quote is all that has to be escaped.
+            return f"{_UNSAFE_TAG} '" + value.text.replace("'", "''") + "'"
         text = value.text if isinstance(value, Unsafe) else value
-        resolved = self._resolver.resolve(ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]
-        implicit = (False, False) if unsafe else (resolved == _STRING_TAG, True)
+        implicit = (False, False) if unsafe else (self._is_string(text), True)
         style = "|" if "\n" in text else None
         stream = io.StringIO()
         # Marks that steer a terminal or a reader's eye are shown as escapes.
@@ -139,6 +170,10 @@ class YamlWriter:
         return stream.getvalue().removeprefix("k: ").removesuffix("z: z\n").removesuffix("\n")
 
 
+def _holds_items(value: Value | Sequence[Item]) -> TypeGuard[Sequence[Item]]:
+    return isinstance(value, (list, tuple)) and bool(value) and isinstance(value[0], Item)
+
+
 def comment_lines(lines: Iterable[str], indent: int = 0) -> str:
     """Return lines as YAML comments; no text in them can end a comment or outgrow the line length."""
     pad = " " * indent
@@ -151,6 +186,8 @@ def comment_lines(lines: Iterable[str], indent: int = 0) -> str:
         if len(shown) <= _COMMENT_WIDTH:
             text += f"{pad}# {shown}".rstrip() + "\n"
             continue
+        import textwrap
+
         lead = len(shown) - len(shown.lstrip(" "))
         for part in textwrap.wrap(
             shown, _COMMENT_WIDTH, subsequent_indent=" " * lead, break_on_hyphens=False, drop_whitespace=True
