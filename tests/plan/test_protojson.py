@@ -387,3 +387,31 @@ def test_no_other_value_in_a_field_surfaces_as_anything_but_a_malformed_plan(
         holder = holder[key]
     holder[key] = value
     assert_refused_properly(json.dumps(document))
+
+
+def test_a_record_of_a_newer_version_can_still_be_read() -> None:
+    text = (
+        '{"id":"r","newField":{"a":[1]},"status":"PROVISIONING_STATUS_PARTLY","before":{"modules":["m"],"x":1},'
+        '"snapshotResolutions":[{"submitted":{"sourceNodeId":"n","y":null}}]}'
+    )
+    record = load_message(ProvisioningRecord, text, ignore_unknown=True)
+    assert record == load_message(
+        ProvisioningRecord,
+        '{"id":"r","before":{"modules":["m"]},"snapshotResolutions":[{"submitted":{"sourceNodeId":"n"}}]}',
+    )
+    with pytest.raises(PlanMalformed, match=r"^the record has an unknown field"):
+        load_message(ProvisioningRecord, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param('{"id":"a","id":"b"}', id="field-twice"),
+        pytest.param('{"status":true}', id="enum-of-another-type"),
+        pytest.param('{"snapshotResolutions":[{"submitted":{},"legacyPlanSnapshotId":"x"}]}', id="both-of-a-oneof"),
+        pytest.param('{"id":1}', id="wrong-type"),
+    ],
+)
+def test_leniency_towards_a_newer_version_is_no_leniency_towards_damage(text: str) -> None:
+    with pytest.raises(PlanMalformed):
+        load_message(ProvisioningRecord, text, ignore_unknown=True)
