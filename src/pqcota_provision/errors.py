@@ -57,6 +57,12 @@ class OutputFailed(PqcotaError):
     remedy = "Check the directory, its permissions and the free space, then run the command again."
 
 
+class OutputClosed(OutputFailed):
+    """Whoever read standard output went away before all of it was written."""
+
+    remedy = "Write to a file with --output."
+
+
 class PlanMalformed(PqcotaError):
     """The text is no plan in protobuf JSON (SPEC 2); each problem names its place."""
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from pqcota_provision._version import __version__
-from pqcota_provision.errors import PROBLEMS_SHOWN, InputUnreadable, OutputFailed, PqcotaError
+from pqcota_provision.errors import PROBLEMS_SHOWN, InputUnreadable, OutputClosed, OutputFailed, PqcotaError
 from pqcota_provision.text import printable, quote
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def read_input(path: str) -> bytes:
 
 
 def write_output(parts: Iterable[str]) -> None:
-    """Write the product to standard output, whole; raises OutputFailed if that cannot be done."""
+    """Write the product to standard output, whole; raises OutputFailed, or OutputClosed if nobody reads it any more."""
     try:
         for part in parts:
             sys.stdout.buffer.write(part.encode("utf-8"))
@@ -128,9 +128,7 @@ def write_output(parts: Iterable[str]) -> None:
     except (OSError, ValueError, AttributeError) as error:
         silence_stdout()
         if isinstance(error, OSError) and error.errno == errno.EPIPE:
-            raise OutputFailed(
-                "standard output was closed before all of it was written", remedy="Write to a file with --output."
-            ) from None
+            raise OutputClosed("standard output was closed before all of it was written") from None
         raise OutputFailed(f"standard output cannot be written: {_reason(error)}") from None
 
 
