@@ -12,6 +12,8 @@ from typing import NoReturn
 import pytest
 from hypothesis import HealthCheck, settings
 
+pytest_plugins = ("postgres_fixture",)
+
 IN_CI = os.environ.get("CI") == "true"
 
 # A loaded machine is no reason to fail, so no deadline and no complaint about slow data.

@@ -1,0 +1,1 @@
+"""Records and history in Postgres (SPEC 10)."""
