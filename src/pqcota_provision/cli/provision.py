@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pqcota_provision.cli import common
-from pqcota_provision.errors import ApprovalsNotVerified
+from pqcota_provision.errors import ApprovalsNotVerified, UsageProblem
 from pqcota_provision.plan.approvals import ApprovalVerification, verify_approvals
 from pqcota_provision.plan.gates import check_executable
 from pqcota_provision.plan.keys import PublicKey, parse_key_map
@@ -48,6 +48,11 @@ _EPILOG = common.epilog(
     help="How far actions go that set no level of their own.",
 )
 @click.option("--rollback", is_flag=True, help="Undo the plan instead of carrying it out.")
+@click.option(
+    "--verify",
+    is_flag=True,
+    help="Add tasks that prove the effect on each node before its service is touched.",
+)
 @click.option("--allow-incomplete", is_flag=True, help="End in 0 where the plan leaves something out.")
 @click.option(
     "--allow-unverified-approvals",
@@ -62,6 +67,7 @@ def command(
     plan_path: str,
     level: str,
     rollback: bool,
+    verify: bool,
     allow_incomplete: bool,
     allow_unverified_approvals: bool,
     output: str | None,
@@ -71,6 +77,10 @@ def command(
 
     PLAN is a file, or - for standard input.
     """
+    if verify and rollback:
+        raise UsageProblem(
+            "--verify proves what a plan places, and --rollback places nothing", remedy="Leave one of them out."
+        )
     plan = load_plan(common.read_input(plan_path))
     check_executable(plan)
     verification = _verify(plan, allow_unverified=allow_unverified_approvals)
@@ -78,6 +88,7 @@ def command(
         plan,
         level=Level[level.upper()],
         direction=Direction.ROLLBACK if rollback else Direction.FORWARD,
+        verify=verify,
     )
     status = common.BLANKS if playbook.has_blanks and not allow_incomplete else common.DONE
     with common.staged_files() as files:

@@ -66,11 +66,13 @@ def generate(
     level: Level = Level.L2,
     direction: Direction = Direction.FORWARD,
     pinned: Mapping[str, Iterable[str]] | None = None,
+    verify: bool = False,
 ) -> Playbook:
     """Return the playbook of an executable plan.
 
     ``level`` holds for actions that set none; ``pinned`` maps a module's file name to the SHA-256 digests one
-    of which it must have. Approvals are not judged here: see verify_approvals. The same plan and arguments
+    of which it must have; ``verify`` adds tasks to a forward playbook that prove the effect on the node before
+    its service is touched. Approvals are not judged here: see verify_approvals. The same plan and arguments
     give the same bytes.
 
     Raises PlanNotFinalized or PlanNotActionable.
@@ -84,14 +86,15 @@ def generate(
         *plan_notices(plan),
         *(forward_notices(plan, level, layouts) if forward else rollback_notices(plan, level)),
     )
-    renderer = _Renderer(direction, pinned or {})
+    renderer = _Renderer(direction, pinned or {}, verify=verify)
     return Playbook(tuple(renderer.render(plan, level, layouts)), notices)
 
 
 class _Renderer:
-    def __init__(self, direction: Direction, pinned: Mapping[str, Iterable[str]]) -> None:
+    def __init__(self, direction: Direction, pinned: Mapping[str, Iterable[str]], *, verify: bool) -> None:
         self._forward = direction is Direction.FORWARD
         self._pinned = pinned
+        self._verify = verify
         self._writer = YamlWriter()
         # Nodes that get the same share one body.
         self._bodies: dict[object, tuple[str, ...]] = {}
@@ -134,6 +137,7 @@ class _Renderer:
             layout.activates,
             layout.reaches_config,
             tuple((item.module, item.files) for item in layout.actions if item.module or item.files),
+            tuple(_verified_by(item) for item in layout.actions) if self._verify else None,
         )
         body = self._bodies.get(shape)
         if body is None:
@@ -162,23 +166,32 @@ class _Renderer:
                 *(placed for file in action.files for placed in tasks.place_file(file)),
             )
         ]
+        verification = self._verification(layout)
         if not layout.activates:
-            yield from (*directories, *placement)
+            yield from (*directories, *placement, *verification)
             return
         hooks = layout.hooks
+        pre = tasks.run_hooks("pre", hooks.pre)
         yield from directories
         yield from tasks.transaction(
             _paths(layout),
             hooks,
             [
-                *tasks.run_hooks("pre", hooks.pre),
-                *placement,
+                *((*placement, *verification, *tasks.service_touched(), *pre) if verification else (*pre, *placement)),
                 *(tasks.activation_begins() if hooks.activate else ()),
                 *tasks.run_hooks("activate", hooks.activate),
                 *tasks.run_hooks("restart", hooks.restart),
             ],
             undo_activation=True,
+            touches_service_at_once=not verification,
         )
+
+    def _verification(self, layout: NodeLayout) -> tuple[Item, ...]:
+        if not self._verify:
+            return ()
+        from pqcota_provision.playbook.verification import verify_action
+
+        return tuple(item for action in layout.actions for item in verify_action(action))
 
     def _rollback_tasks(self, layout: NodeLayout) -> Iterator[Item]:
         removal = [
@@ -204,6 +217,11 @@ class _Renderer:
             ],
             undo_activation=False,
         )
+
+
+def _verified_by(item: ActionLayout) -> tuple[object, ...]:
+    action = item.action
+    return (action.kind, action.target_algorithm, action.provider_choice, action.provider_class, action.config_artifact)
 
 
 def _paths(layout: NodeLayout) -> tuple[str, ...]:

@@ -14,6 +14,8 @@ FILE_MODE = "0644"
 
 SOURCE_VARIABLE = "pqcota_module_src"
 HASH_VARIABLE = "pqcota_module_sha256"
+OPENSSL_VARIABLE = "pqcota_openssl"
+JAVA_VARIABLE = "pqcota_java"
 
 _DEFAULT_PROVIDERS = {CryptoRuntime.OPENSSL: "oqsprovider", CryptoRuntime.JCA: "BC"}
 _MODULE_EXTENSIONS = {CryptoRuntime.OPENSSL: ".so", CryptoRuntime.JCA: ".jar"}

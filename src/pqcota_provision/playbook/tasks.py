@@ -22,20 +22,20 @@ from pqcota_provision.playbook.yamlwriter import Item, Unsafe, Value
 # Hooks are the plan author's shell commands: Ansible's advice on how to write them better is not ours to follow.
 _HOOK_NOQA = ("command-instead-of-module", "command-instead-of-shell", "risky-shell-pipe")
 
-_NOT_IN_CHECK_MODE = "not ansible_check_mode"
+NOT_IN_CHECK_MODE = "not ansible_check_mode"
 
 
 Arguments = ParamSpec("Arguments")
 
 
-def _shared(make: Callable[Arguments, Iterable[Item]]) -> Callable[Arguments, tuple[Item, ...]]:
+def shared(make: Callable[Arguments, Iterable[Item]]) -> Callable[Arguments, tuple[Item, ...]]:
     """Make a step's tasks once for all nodes, and let the writer write them once."""
 
     @lru_cache(maxsize=1024)
-    def shared(*args: Any, **kwargs: Any) -> tuple[Item, ...]:
+    def cached(*args: Any, **kwargs: Any) -> tuple[Item, ...]:
         return tuple(item._replace(shared=True) for item in make(*args, **kwargs))
 
-    return cast("Callable[Arguments, tuple[Item, ...]]", wraps(make)(shared))
+    return cast("Callable[Arguments, tuple[Item, ...]]", wraps(make)(cached))
 
 
 def task(
@@ -43,16 +43,16 @@ def task(
     module: str,
     arguments: dict[str, Value],
     *,
-    noqa: tuple[str, ...] = (),
-    **keywords: Value,
+    noqa: Sequence[str] = (),
+    **keywords: Any,
 ) -> Item:
     """Return one task: its name, the module with its arguments, then the keywords in the order given.
 
-    An empty ``when`` is left out.
+    An empty keyword is left out.
     """
     entries: dict[str, Value | Sequence[Item]] = {"name": name, f"ansible.builtin.{module}": arguments}
-    given = {keyword: value for keyword, value in keywords.items() if not (keyword == "when" and not value)}
-    return Item({**entries, **given}, noqa=noqa)
+    given = {keyword: value for keyword, value in keywords.items() if value is False or value}
+    return Item({**entries, **given}, noqa=tuple(noqa))
 
 
 def inventory_check(nodes: Sequence[str]) -> tuple[Item, ...]:
@@ -86,10 +86,10 @@ def _expected_hash(module: Module, measured: str) -> str:
 
 def _source(module: Module) -> str:
     """Return the expression of the module's source, as the copy action is given it."""
-    return f"{module.source_variable} | default({SOURCE_VARIABLE} | default({_literal(module.file_name)}))"
+    return f"{module.source_variable} | default({SOURCE_VARIABLE} | default({literal(module.file_name)}))"
 
 
-def _literal(name: str) -> str:
+def literal(name: str) -> str:
     """Return a checked name as a string literal of Ansible's expressions."""
     escaped = name.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
@@ -109,7 +109,7 @@ def _hash_variables(module: Module, measured: str, pinned: Sequence[str]) -> dic
     return variables
 
 
-@_shared
+@shared
 def check_source(module: Module, pinned: tuple[str, ...] = ()) -> Iterable[Item]:
     """Return the tasks that look for the module on the controller and check its hash, changing nothing."""
     measured = "pqcota_module_source.stat.checksum"
@@ -152,7 +152,7 @@ def check_source(module: Module, pinned: tuple[str, ...] = ()) -> Iterable[Item]
     )
 
 
-@_shared
+@shared
 def make_directory(path: str) -> Iterable[Item]:
     """Return the task that makes a directory of the suite."""
     return (
@@ -164,7 +164,7 @@ def make_directory(path: str) -> Iterable[Item]:
     )
 
 
-@_shared
+@shared
 def stage_module(module: Module, pinned: tuple[str, ...] = ()) -> Iterable[Item]:
     """Return the tasks that copy a module to the node, measure what is there and stop on a mismatch."""
     measured = "pqcota_module_staged.stat.checksum"
@@ -184,7 +184,7 @@ def stage_module(module: Module, pinned: tuple[str, ...] = ()) -> Iterable[Item]
             "stat",
             {"path": Unsafe(module.path), "checksum_algorithm": "sha256"},
             register="pqcota_module_staged",
-            when=_NOT_IN_CHECK_MODE,
+            when=NOT_IN_CHECK_MODE,
         ),
         task(
             f"Check the hash of {module.path} on the node",
@@ -196,12 +196,12 @@ def stage_module(module: Module, pinned: tuple[str, ...] = ()) -> Iterable[Item]
                 "quiet": True,
             },
             vars=_hash_variables(module, measured, pinned),
-            when=_NOT_IN_CHECK_MODE,
+            when=NOT_IN_CHECK_MODE,
         ),
     )
 
 
-@_shared
+@shared
 def place_file(file: PlacedFile) -> Iterable[Item]:
     """Return the task that places a config file, byte for byte."""
     return (
@@ -213,7 +213,7 @@ def place_file(file: PlacedFile) -> Iterable[Item]:
     )
 
 
-@_shared
+@shared
 def remove_file(title: str, path: str) -> Iterable[Item]:
     """Return the task that removes a file of the plan."""
     return (task(f"Remove the {title} {path}", "file", {"path": Unsafe(path), "state": "absent"}),)
@@ -230,17 +230,23 @@ def _position(index: int, commands: Sequence[str]) -> str:
     return f" {index + 1} of {len(commands)}" if len(commands) > 1 else ""
 
 
-def _hook(name: str, command: str, **keywords: Value) -> Item:
+def _hook(name: str, command: str, **keywords: Any) -> Item:
     return task(name, "shell", {"cmd": Unsafe(command)}, noqa=_HOOK_NOQA, **{"changed_when": True, **keywords})
 
 
 def transaction(
-    paths: tuple[str, ...], hooks: Hooks, change: Sequence[Item], *, undo_activation: bool
+    paths: tuple[str, ...],
+    hooks: Hooks,
+    change: Sequence[Item],
+    *,
+    undo_activation: bool,
+    touches_service_at_once: bool = True,
 ) -> tuple[Item, ...]:
     """Return the tasks that carry out a change and, if a step of it fails, put the node back (SPEC 11.6).
 
     ``paths`` are the files the change may touch. Their previous versions are kept in a temporary directory on
-    the node, which is removed at the end unless a file could not be put back.
+    the node, which is removed at the end unless a file could not be put back. Unless the service is touched at
+    once, a failure before service_touched() restarts nothing.
     """
     inner = Item(
         {
@@ -256,10 +262,10 @@ def transaction(
             "always": _drop_previous(),
         }
     )
-    return (*_look_at_files(paths), outer)
+    return (*_look_at_files(paths), *_begin(service_touched=touches_service_at_once), outer)
 
 
-@_shared
+@shared
 def _look_at_files(paths: tuple[str, ...]) -> Iterable[Item]:
     return (
         task(
@@ -283,15 +289,23 @@ def _look_at_files(paths: tuple[str, ...]) -> Iterable[Item]:
                 "| rejectattr('isreg') | map(attribute='path') | list }}"
             },
         ),
-        task(
-            "Begin with nothing activated and nothing to put back",
-            "set_fact",
-            {"pqcota_activation_begun": False, "pqcota_not_put_back": []},
-        ),
     )
 
 
-@_shared
+@shared
+def _begin(*, service_touched: bool) -> Iterable[Item]:
+    yield task(
+        "Begin with nothing activated and nothing to put back",
+        "set_fact",
+        {
+            "pqcota_activation_begun": False,
+            "pqcota_service_touched": service_touched,
+            "pqcota_not_put_back": [],
+        },
+    )
+
+
+@shared
 def _keep_previous() -> Iterable[Item]:
     return (
         task(
@@ -300,7 +314,7 @@ def _keep_previous() -> Iterable[Item]:
             {"state": "directory", "prefix": "pqcota."},
             changed_when=False,
             register="pqcota_previous",
-            when=_NOT_IN_CHECK_MODE,
+            when=NOT_IN_CHECK_MODE,
         ),
         task(
             "Keep the previous versions",
@@ -314,12 +328,18 @@ def _keep_previous() -> Iterable[Item]:
             loop="{{ pqcota_before.results }}",
             loop_control={"index_var": "pqcota_index", "label": "{{ item.item }}"},
             changed_when=False,
-            when=[_NOT_IN_CHECK_MODE, "item.stat.exists"],
+            when=[NOT_IN_CHECK_MODE, "item.stat.exists"],
         ),
     )
 
 
-@_shared
+@shared
+def service_touched() -> Iterable[Item]:
+    """Return the task that notes that from here on a failed run has to restart the service."""
+    return (task("Note that the service is touched from here on", "set_fact", {"pqcota_service_touched": True}),)
+
+
+@shared
 def activation_begins() -> Iterable[Item]:
     """Return the task that notes that from here on an activation has to be undone."""
     return (task("Note that activation begins", "set_fact", {"pqcota_activation_begun": True}),)
@@ -331,12 +351,12 @@ def _put_back(hooks: Hooks, *, undo_activation: bool) -> tuple[Item, ...]:
         *_note_failure(),
         *_undo_hooks("deactivate", deactivate, when=["pqcota_activation_begun"]),
         *_restore_files(),
-        *_undo_hooks("restart", hooks.restart, when=[]),
+        *_undo_hooks("restart", hooks.restart, when=["pqcota_service_touched"]),
         *_fail(restarts=bool(hooks.restart)),
     )
 
 
-@_shared
+@shared
 def _note_failure() -> Iterable[Item]:
     yield task(
         "Note which step failed",
@@ -349,7 +369,7 @@ def _note_failure() -> Iterable[Item]:
     )
 
 
-@_shared
+@shared
 def _restore_files() -> Iterable[Item]:
     return (
         task(
@@ -367,7 +387,7 @@ def _restore_files() -> Iterable[Item]:
             loop_control={"index_var": "pqcota_index", "label": "{{ item.item }}"},
             ignore_errors=True,
             register="pqcota_put_back",
-            when=[_NOT_IN_CHECK_MODE, "item.stat.exists"],
+            when=[NOT_IN_CHECK_MODE, "item.stat.exists"],
         ),
         task(
             "Remove the files that were not there before",
@@ -390,7 +410,7 @@ def _restore_files() -> Iterable[Item]:
     )
 
 
-@_shared
+@shared
 def _fail(*, restarts: bool) -> Iterable[Item]:
     restarted = (
         "Hooks that failed while the node was put back: "
@@ -405,7 +425,8 @@ def _fail(*, restarts: bool) -> Iterable[Item]:
             "msg": "This step failed: {{ pqcota_failed_step }} ({{ pqcota_failed_reason }}). "
             "Files that could not be put back as they were: "
             "{{ pqcota_not_put_back | join(', ') | default('none', true) }}"
-            "{{ pqcota_where if pqcota_not_put_back | length > 0 else '' }}. " + restarted
+            "{{ pqcota_where if pqcota_not_put_back | length > 0 else '' }}. "
+            "{{ '' if pqcota_service_touched else 'The service was not touched. ' }}" + restarted
         },
         vars={"pqcota_where": "; what was there before is in {{ pqcota_previous.path }}"},
     )
@@ -424,7 +445,7 @@ def _undo_hooks(step: str, commands: Sequence[str], *, when: Sequence[str]) -> I
         yield from _note_undo(step, position)
 
 
-@_shared
+@shared
 def _note_undo(step: str, position: str) -> Iterable[Item]:
     yield task(
         f"Note how the {step} hook{position} ended",
@@ -434,12 +455,12 @@ def _note_undo(step: str, position: str) -> Iterable[Item]:
     )
 
 
-@_shared
+@shared
 def _drop_previous() -> Iterable[Item]:
     yield task(
         "Remove the previous versions",
         "file",
         {"path": "{{ pqcota_previous.path }}", "state": "absent"},
         changed_when=False,
-        when=[_NOT_IN_CHECK_MODE, "pqcota_previous.path is defined", "pqcota_not_put_back | length == 0"],
+        when=[NOT_IN_CHECK_MODE, "pqcota_previous.path is defined", "pqcota_not_put_back | length == 0"],
     )
