@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar
 
 import yaml
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
 
 from pqcota_provision.errors import NodeConfigMalformed
 from pqcota_provision.plan.names import refuse_file_name
 from pqcota_provision.playbook.paths import STAGING_DIRECTORY
 from pqcota_provision.proof.durations import parse_duration
+from pqcota_provision.proof.files import read_bounded, reason_of
 from pqcota_provision.proof.probes import refuse_probe
 from pqcota_provision.text import quote
 
 DEFAULT_AFTER_SECONDS = 3600
+MAX_CONFIG_BYTES = 1 << 20
+
+_STAGING = "staging directory"
 
 _UNIT_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:_.\\-@")
 _UNIT_SUFFIX = ".service"
@@ -40,8 +54,9 @@ def _unit_name(value: str) -> str:
     return name
 
 
-def _module_path(value: str) -> str:
-    path = value if value.startswith("/") else f"{STAGING_DIRECTORY}/{_plain_name(value)}"
+def _module_path(value: str, info: ValidationInfo) -> str:
+    staging = (info.context or {}).get(_STAGING, STAGING_DIRECTORY)
+    path = value if value.startswith("/") else f"{staging}/{_plain_name(value)}"
     parts = path[1:].split("/")
     if len(path) > _MAX_PATH or not path.isprintable() or any(part in {"", ".", ".."} for part in parts):
         raise ValueError(f"{quote(value)} is no absolute path of a file, without . and .. in it")
@@ -147,12 +162,12 @@ class ProofPolicy(_Strict):
         return any(requirement.app == app for requirement in self.require)
 
 
-def load_services(text: str | bytes) -> tuple[Service, ...]:
+def load_services(text: str | bytes, *, staging_directory: str = STAGING_DIRECTORY) -> tuple[Service, ...]:
     """Read a service registry from YAML; a module that is a bare file name lies in the staging directory.
 
     Raises NodeConfigMalformed, naming every field that is missing, unknown or malformed.
     """
-    return _load(_Registry, text).services
+    return _load(_Registry, text, {_STAGING: staging_directory}).services
 
 
 def load_policy(text: str | bytes) -> ProofPolicy:
@@ -160,7 +175,33 @@ def load_policy(text: str | bytes) -> ProofPolicy:
 
     Raises NodeConfigMalformed, naming every field that is missing, unknown or malformed.
     """
-    return _load(ProofPolicy, text)
+    return _load(ProofPolicy, text, {})
+
+
+def read_services(path: Path, *, staging_directory: str = STAGING_DIRECTORY) -> tuple[Service, ...]:
+    """Read the service registry in a file; raises NodeConfigMalformed, naming the file."""
+    try:
+        return load_services(read_bounded(path, MAX_CONFIG_BYTES), staging_directory=staging_directory)
+    except OSError as error:
+        raise NodeConfigMalformed(f"{quote(str(path), 240)} cannot be read: {reason_of(error)}") from None
+    except NodeConfigMalformed as error:
+        raise _in_file(path, error) from None
+
+
+def read_policy(path: Path) -> ProofPolicy:
+    """Read the proof policy in a file, which may be absent; raises NodeConfigMalformed, naming the file."""
+    try:
+        return load_policy(read_bounded(path, MAX_CONFIG_BYTES))
+    except FileNotFoundError:
+        return ProofPolicy()
+    except OSError as error:
+        raise NodeConfigMalformed(f"{quote(str(path), 240)} cannot be read: {reason_of(error)}") from None
+    except NodeConfigMalformed as error:
+        raise _in_file(path, error) from None
+
+
+def _in_file(path: Path, error: NodeConfigMalformed) -> NodeConfigMalformed:
+    return NodeConfigMalformed(f"{quote(str(path), 240)}: {problem}" for problem in error.problems)
 
 
 class _EveryScalarIsText(yaml.BaseLoader):
@@ -179,14 +220,14 @@ class _EveryScalarIsText(yaml.BaseLoader):
         return super().construct_mapping(node, deep)
 
 
-def _load(model: type[Model], text: str | bytes) -> Model:
+def _load(model: type[Model], text: str | bytes, context: Mapping[str, str]) -> Model:
     document = _parse_yaml(text)
     if document is None:
         document = {}
     if not isinstance(document, Mapping):
         raise NodeConfigMalformed("the file is no mapping of keys to values")
     try:
-        return model.model_validate(document)
+        return model.model_validate(document, context=dict(context))
     except ValidationError as error:
         raise NodeConfigMalformed(_problem(details["loc"], details) for details in error.errors()) from None
 

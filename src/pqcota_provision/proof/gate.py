@@ -16,7 +16,6 @@ from pqcota_provision.proof.store import ProofStore
 from pqcota_provision.proof.verification import Judgement, judge
 from pqcota_provision.text import join_names, quote
 
-
 _FLAWS_SHOWN = 6
 
 

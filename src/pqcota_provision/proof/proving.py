@@ -60,9 +60,10 @@ class ProvingPass:
     def around(self, change: Callable[[], int]) -> int:
         """Record, make the change, then mint and log, whether it failed or not; return the change's own status."""
         recorded = self.record()
-        status = change()
-        self.mint_and_log(recorded)
-        return status
+        try:
+            return change()
+        finally:
+            self.mint_and_log(recorded)
 
     def alone(self) -> bool:
         """Record, mint and log with no change between; return False if nothing could be looked at."""
@@ -80,7 +81,7 @@ class ProvingPass:
         try:
             policy = self.read_policy()
         except PqcotaError as error:
-            self.say(f"the proof policy cannot be read: {error}. Nothing is minted until it can.")
+            self.say(f"nothing is minted until the proof policy can be read: {error}.")
         if not self._prepare_state():
             return Recorded(policy, usable=False)
         services = self._services()
@@ -90,17 +91,19 @@ class ProvingPass:
 
     def mint_and_log(self, recorded: Recorded) -> None:
         """Look again at what the change touched, mint where this node proves, and leave or report markers."""
-        if not self._prepare_state():
+        # What stood in the way of the first step has been said.
+        if not self._prepare_state(quiet=not recorded.usable):
             return
         policy = recorded.policy
-        services = self._services() or ()
-        looks = [self._look_after(service, recorded) for service in services]
+        services = self._services(quiet=not recorded.usable)
+        looks = [self._look_after(service, recorded) for service in services or ()]
         self._say_obstacles(looks, policy)
         census, census_problem = self._new_census()
         if policy is None:
             return
         if policy.prove:
-            self._say_unknown_apps(policy.prove, services)
+            if services is not None:
+                self._say_unknown_apps(policy.prove, services)
             if census is None:
                 self.say(f"minting is paused until this node has a census: {census_problem}.")
             else:
@@ -110,19 +113,21 @@ class ProvingPass:
         if self.hourly:
             self._say_what_is_off(policy)
 
-    def _prepare_state(self) -> bool:
+    def _prepare_state(self, *, quiet: bool = False) -> bool:
         try:
             self.state.prepare(now=self._present())
         except PqcotaError as error:
-            self.say(f"nothing is recorded and nothing minted: {error}.")
+            if not quiet:
+                self.say(f"nothing is recorded and nothing minted: {error}.")
             return False
         return True
 
-    def _services(self) -> tuple[Service, ...] | None:
+    def _services(self, *, quiet: bool = False) -> tuple[Service, ...] | None:
         try:
             return tuple(self.read_services())
         except PqcotaError as error:
-            self.say(f"the service registry cannot be read: {error}. No service is looked at.")
+            if not quiet:
+                self.say(f"no service is looked at: {error}.")
             return None
 
     def _look_after(self, service: Service, recorded: Recorded) -> Look:

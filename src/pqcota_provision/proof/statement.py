@@ -62,6 +62,10 @@ class Proof:
         covered = (getattr(self, field.name) for field in fields(self) if field.name != "signature")
         return b"".join(part.encode("utf-8") + b"\0" for part in (SIGNED_FORM, *covered))
 
+    def document(self) -> dict[str, str]:
+        """Return the proof as it is written, its fields in the order in which they are signed."""
+        return {json_name: getattr(self, name) for name, json_name in _JSON_NAMES.items()}
+
     def holds_under(self, key: PublicKey) -> bool:
         """Tell whether the signature is this key's over this very statement."""
         signature = decode_base64(self.signature.removeprefix(_SIGNATURE_PREFIX))
@@ -95,9 +99,8 @@ def sign_proof(key: PrivateKey, proof: Proof) -> Proof:
 
 
 def dump_proof(proof: Proof) -> bytes:
-    """Write a proof as JSON, its fields in the order in which they are signed."""
-    document = {json_name: getattr(proof, name) for name, json_name in _JSON_NAMES.items()}
-    return (json.dumps(document, ensure_ascii=False, indent=2) + "\n").encode("utf-8")
+    """Write a proof as JSON."""
+    return (json.dumps(proof.document(), ensure_ascii=False, indent=2) + "\n").encode("utf-8")
 
 
 def load_proof(data: bytes) -> Proof:

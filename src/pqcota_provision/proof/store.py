@@ -57,6 +57,10 @@ class DirectoryProofStore:
     def __str__(self) -> str:
         return f"proof store {quote(str(self._directory))}"
 
+    def exists(self) -> bool:
+        """Tell whether the directory is there: the first proof makes it."""
+        return os.path.exists(self._directory)
+
     def get(self, app: str, sha256: str, prover: str) -> bytes | None:
         """Return the bytes put for this build by this prover, or None."""
         path = self._path(app, sha256, prover)
