@@ -222,3 +222,8 @@ def test_an_unset_time_is_signed_as_the_epoch() -> None:
 def test_a_plan_made_in_python_that_could_not_be_signed_soundly_is_refused(plan: FinalizedPlan) -> None:
     with pytest.raises(PlanMalformed):
         canonical_bytes(plan)
+
+
+def test_a_number_given_for_a_known_enum_value_is_signed_under_its_name() -> None:
+    by_number, by_name = RemediationAction(kind=1), RemediationAction(kind=RemediationKind.CONFIG_ONLY)
+    assert canonical_bytes(FinalizedPlan(actions=(by_number,))) == canonical_bytes(FinalizedPlan(actions=(by_name,)))

@@ -92,6 +92,22 @@ def wire_name(value: int) -> str:
     return value.wire_name if isinstance(value, WireEnum) else str(int(value))
 
 
+def open_enum(kind: type[WireEnum], number: int) -> int:
+    """Return the member of an enum that a number names, or the bare number where it names none."""
+    try:
+        return kind(number)
+    except ValueError:
+        return number
+
+
+def _name_enums(message: object, **kinds: type[WireEnum]) -> None:
+    """Let a number given for an enum field be the member it names: names are what is signed."""
+    for name, kind in kinds.items():
+        value = getattr(message, name)
+        if not isinstance(value, kind):
+            object.__setattr__(message, name, open_enum(kind, value))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotContentReference:
     """Names a snapshot by the digest of its content."""
@@ -147,6 +163,9 @@ class RemediationAction:
     activation: ActivationHooks | None = None
     evidence_sources: tuple[ActionEvidenceSource, ...] = ()
 
+    def __post_init__(self) -> None:
+        _name_enums(self, crypto_runtime=CryptoRuntime, kind=RemediationKind, automation_level=DeployAutomationLevel)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinalizedPlan:
@@ -160,6 +179,9 @@ class FinalizedPlan:
     derived_from_snapshot_id: str = ""
     ruleset_version: str = ""
     finalized_at: Timestamp | None = None
+
+    def __post_init__(self) -> None:
+        _name_enums(self, status=PlanStatus)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,6 +219,9 @@ class ProvisioningRecord:
     note: str = ""
     at: Timestamp | None = None
     snapshot_resolutions: tuple[SnapshotResolution, ...] = ()
+
+    def __post_init__(self) -> None:
+        _name_enums(self, status=ProvisioningStatus)
 
 
 class Field(NamedTuple):

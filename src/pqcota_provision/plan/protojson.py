@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pqcota_provision.errors import PlanMalformed
-from pqcota_provision.plan.model import FIELDS, Field, FinalizedPlan, WireEnum
+from pqcota_provision.plan.model import FIELDS, Field, FinalizedPlan, WireEnum, open_enum
 from pqcota_provision.plan.timestamp import Timestamp
 from pqcota_provision.text import quote
 
@@ -283,11 +283,7 @@ def _read_enum(kind: type, raw: object) -> int:
         return value
     if type(raw) is not _Number:
         raise _Malformed(f"must be a name or a number, not {_describe(raw)}")
-    number = _whole_int32(raw)
-    try:
-        return kind(number)  # type: ignore[no-any-return]
-    except ValueError:
-        return number
+    return open_enum(kind, _whole_int32(raw))
 
 
 def _read_int32(raw: object) -> int:
@@ -335,19 +331,20 @@ def _read_timestamp(raw: object) -> Timestamp:
 
 def _message_to_json(message: object) -> dict[str, Any]:
     result: dict[str, Any] = {}
-    for field in FIELDS[type(message)]:
+    for json_name, field in _WRITTEN[type(message)]:
         value = getattr(message, field.name)
         if value is None or (not field.oneof and field.kind in _SCALARS and not value):
             continue
         if field.repeated:
             if value:
-                result[field.json_name] = [_value_to_json(item) for item in value]
+                result[json_name] = [_value_to_json(item) for item in value]
         else:
-            result[field.json_name] = _value_to_json(value)
+            result[json_name] = _value_to_json(value)
     return result
 
 
 _SCALARS = frozenset((str, int, *_ENUM_BY_NAME))
+_WRITTEN = {message: tuple((field.json_name, field) for field in fields) for message, fields in FIELDS.items()}
 
 
 def _value_to_json(value: object) -> object:

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from playbook_plans import HOOKS, action, executable_plans, injection, jca_injection, l3, plan
+
+from playbook_reader import node_plays, placed_files, removed_paths, staged_modules
+from pqcota_provision.errors import PlanNotActionable
+from pqcota_provision.plan.model import ActivationHooks, CryptoRuntime, DeployAutomationLevel, FinalizedPlan
+from pqcota_provision.playbook.generate import Direction, generate
+from pqcota_provision.playbook.layout import Hooks, lay_out
+from pqcota_provision.playbook.levels import Level
+
+JCA = {"crypto_runtime": CryptoRuntime.JCA}
+UNSET = {"automation_level": DeployAutomationLevel.UNSPECIFIED}
+L1 = {"automation_level": DeployAutomationLevel.L1_STAGE_ONLY}
+
+
+def paths(subject: FinalizedPlan, level: Level = Level.L2) -> list[list[str]]:
+    return [[file.path for file in layout.files] for layout in lay_out(subject, level)]
+
+
+@pytest.mark.parametrize(
+    ("subject", "expected"),
+    [
+        pytest.param(plan(action()), [["/etc/pqcota/openssl-pqc.cnf"]], id="openssl"),
+        pytest.param(
+            plan(action(**JCA)), [["/etc/pqcota/java.security.pqcota", "/etc/pqcota/jvm.pqcota"]], id="jca-both-files"
+        ),
+        pytest.param(plan(action(**L1)), [[]], id="l1-places-no-config"),
+        pytest.param(plan(action(), action(id="a2")), [["/etc/pqcota/openssl-pqc.cnf"]], id="equal-texts-share"),
+        pytest.param(
+            plan(action(), action(id="a2", target_algorithm="Kyber"), action(id="a3")),
+            [["/etc/pqcota/openssl-pqc.a1.cnf", "/etc/pqcota/openssl-pqc.a2.cnf"]],
+            id="different-texts-split-and-the-third-shares-the-first",
+        ),
+        pytest.param(
+            plan(action(**JCA), action(id="a2", target_algorithm="Kyber", **JCA)),
+            [
+                [
+                    "/etc/pqcota/java.security.a1.pqcota",
+                    "/etc/pqcota/jvm.a1.pqcota",
+                    "/etc/pqcota/java.security.a2.pqcota",
+                    "/etc/pqcota/jvm.a2.pqcota",
+                ]
+            ],
+            id="jca-files-split-together",
+        ),
+        pytest.param(
+            plan(action(), action(id="a1", **JCA)),
+            [["/etc/pqcota/openssl-pqc.cnf", "/etc/pqcota/java.security.pqcota", "/etc/pqcota/jvm.pqcota"]],
+            id="runtimes-of-one-id-do-not-collide",
+        ),
+        pytest.param(
+            plan(action(target_node_id="b"), action(target_node_id="a"), action(id="a3", target_node_id="b", **JCA)),
+            [
+                ["/etc/pqcota/openssl-pqc.cnf", "/etc/pqcota/java.security.pqcota", "/etc/pqcota/jvm.pqcota"],
+                ["/etc/pqcota/openssl-pqc.cnf"],
+            ],
+            id="nodes-in-order-of-first-mention",
+        ),
+    ],
+)
+def test_every_config_file_has_the_path_of_the_contract(subject: FinalizedPlan, expected: list[list[str]]) -> None:
+    assert paths(subject) == expected
+
+
+def test_a_split_argument_file_names_its_own_split_fragment() -> None:
+    (layout,) = lay_out(plan(action(**JCA), action(id="a2", target_algorithm="Kyber", **JCA)), Level.L2)
+    arguments = {file.path: file.text for file in layout.files if file.path.startswith("/etc/pqcota/jvm")}
+    assert "-Djava.security.properties=/etc/pqcota/java.security.a2.pqcota" in arguments["/etc/pqcota/jvm.a2.pqcota"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        pytest.param({"id": ""}, {"id": "", "target_algorithm": "Kyber"}, id="no-ids"),
+        pytest.param({"id": "a"}, {"id": "a", "target_algorithm": "Kyber"}, id="same-id"),
+        pytest.param({"id": "a"}, {"id": "../x", "target_algorithm": "Kyber"}, id="id-with-a-path"),
+        pytest.param({"id": "a"}, {"id": "b" * 65, "target_algorithm": "Kyber"}, id="id-too-long"),
+    ],
+)
+def test_actions_that_would_overwrite_each_other_are_refused(first: dict[str, str], second: dict[str, str]) -> None:
+    with pytest.raises(PlanNotActionable):
+        lay_out(plan(action(**first), action(**second)), Level.L2)
+
+
+def test_an_odd_id_is_no_reason_to_refuse_where_it_is_in_no_path() -> None:
+    assert paths(plan(action(id="../x"))) == [["/etc/pqcota/openssl-pqc.cnf"]]
+
+
+@pytest.mark.parametrize(
+    ("artifact", "placed"),
+    [("x = 1", "x = 1\n"), ("x = 1\n\n\n", "x = 1\n"), ("\n x\t\n", "\n x\t\n"), ("\n\n", "\n"), ("  ", "  \n")],
+)
+def test_a_hand_written_fragment_is_placed_byte_for_byte_but_for_its_last_newlines(artifact: str, placed: str) -> None:
+    (layout,) = lay_out(plan(action(config_artifact=artifact)), Level.L2)
+    assert layout.files[0].text == placed
+
+
+def test_each_distinct_hook_runs_once_per_step_in_order_of_first_mention() -> None:
+    hooks = (HOOKS, replace(HOOKS, pre=" stop app\n", activate="other"), ActivationHooks(restart="\t"))
+    actions = (action(**l3(id=f"a{index}", activation=hook)) for index, hook in enumerate(hooks))
+    (layout,) = lay_out(plan(*actions), Level.L2)
+    assert layout.hooks == Hooks(("stop app",), ("enable pqc", "other"), ("disable pqc",), ("start app",))
+
+
+def test_hooks_of_an_action_below_l3_never_run() -> None:
+    (layout,) = lay_out(plan(action(activation=HOOKS)), Level.L3)
+    assert layout.hooks == Hooks()
+
+
+def test_an_unset_level_is_the_default_level() -> None:
+    (layout,) = lay_out(plan(action(activation=HOOKS, **UNSET)), Level.L3)
+    assert layout.hooks.pre == ("stop app",)
+
+
+def test_a_placeholder_class_is_never_activated() -> None:
+    with pytest.raises(PlanNotActionable, match="set providerClass"):
+        generate(plan(jca_injection(provider_choice="acme", **l3())))
+
+
+def test_what_a_placeholder_class_left_behind_can_still_be_rolled_back() -> None:
+    playbook = generate(plan(jca_injection(provider_choice="acme", **l3())), direction=Direction.ROLLBACK)
+    assert removed_paths(node_plays(playbook.text)[0])[-1] == "/opt/pqcota/acme.jar"
+
+
+@given(executable_plans, st.sampled_from(Level))
+def test_rollback_removes_exactly_what_forward_placed(subject: FinalizedPlan, level: Level) -> None:
+    try:
+        forward = generate(subject, level=level)
+    except PlanNotActionable:
+        return
+    back = generate(subject, level=level, direction=Direction.ROLLBACK)
+    for there, again in zip(node_plays(forward.text), node_plays(back.text), strict=True):
+        assert {*placed_files(there), *staged_modules(there)} == set(removed_paths(again))
+
+
+@given(executable_plans, st.sampled_from(Level), st.sampled_from(Level))
+def test_a_rollback_at_a_higher_level_still_finds_every_placed_file(
+    subject: FinalizedPlan, level: Level, rollback_level: Level
+) -> None:
+    try:
+        forward = generate(subject, level=level)
+        back = generate(subject, level=max(level, rollback_level), direction=Direction.ROLLBACK)
+    except PlanNotActionable:
+        return
+    for there, again in zip(node_plays(forward.text), node_plays(back.text), strict=True):
+        assert {*placed_files(there), *staged_modules(there)} <= set(removed_paths(again))
+
+
+@given(executable_plans, st.sampled_from(Level))
+def test_no_file_is_placed_outside_the_two_directories(subject: FinalizedPlan, level: Level) -> None:
+    for layout in lay_out(subject, level):
+        assert all(file.path.rpartition("/")[0] == "/etc/pqcota" for file in layout.files)
+        assert all(module.path.rpartition("/")[0] == "/opt/pqcota" for module in layout.modules)
+
+
+@pytest.mark.parametrize(
+    ("provider", "source", "digest"),
+    [
+        ("oqsprovider", "pqcota_module_src_oqsprovider", "pqcota_module_sha256_oqsprovider"),
+        ("acme-pqc", "pqcota_module_src_acme_pqc", "pqcota_module_sha256_acme_pqc"),
+        ("a.b+c", "pqcota_module_src_a_b_c", "pqcota_module_sha256_a_b_c"),
+    ],
+)
+def test_a_modules_variables_are_named_so_that_ansible_knows_them(provider: str, source: str, digest: str) -> None:
+    (layout,) = lay_out(plan(injection(provider_choice=provider)), Level.L2)
+    assert [(module.source_variable, module.hash_variable) for module in layout.modules] == [(source, digest)]
