@@ -11,7 +11,7 @@ from typing import Any
 from pqcota_provision.plan.keys import PrivateKey
 from pqcota_provision.plan.timestamp import Timestamp
 
-CHECKOUT = Path(__file__).resolve().parents[2]
+CHECKOUT = Path(__file__).resolve().parents[1]
 BESIDE = CHECKOUT.parent / "shared" / "conformance"
 COPY = CHECKOUT / "tests" / "data" / "conformance"
 
