@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import pwd
 import shutil
@@ -19,6 +20,20 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 SUPERUSER = "postgres"
+SNAPSHOT_TABLE: LiteralString = """
+    CREATE TABLE pqcota_snapshots (
+        seq BIGSERIAL PRIMARY KEY,
+        id TEXT NOT NULL,
+        node_id TEXT NOT NULL,
+        ruleset_ver TEXT,
+        findings JSONB,
+        completeness JSONB,
+        edges JSONB,
+        created_at TIMESTAMPTZ NOT NULL DEFAULT now(),
+        content_hash TEXT,
+        excluded_by_scope INT,
+        content_hash_v1 TEXT,
+        org TEXT NOT NULL DEFAULT 'default')"""
 _names = itertools.count()
 
 
@@ -57,6 +72,26 @@ class Database:
     def query(self, statement: LiteralString, parameters: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
         with psycopg.connect(self.dsn, autocommit=True) as connection:
             return connection.execute(statement, parameters or None).fetchall()
+
+    def create_history(self) -> None:
+        """Create the table of snapshots as pqcota-inventory does."""
+        self.execute(SNAPSHOT_TABLE)
+
+    def add_snapshot(
+        self,
+        snapshot_id: str,
+        node_id: str,
+        findings: object,
+        *,
+        organization: str = "default",
+        ruleset: str = "rules/1",
+        digest: str | None = None,
+    ) -> None:
+        self.execute(
+            "INSERT INTO pqcota_snapshots (id, node_id, ruleset_ver, findings, content_hash_v1, org)"
+            " VALUES (%s, %s, %s, %s::jsonb, %s, %s)",
+            (snapshot_id, node_id, ruleset, json.dumps(findings), digest, organization),
+        )
 
     def role(self, *, password: str | None = None, grants: tuple[LiteralString, ...] = ()) -> str:
         """Create a role and return its name; with a password it has to log in."""

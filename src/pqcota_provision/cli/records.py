@@ -20,6 +20,7 @@ from pqcota_provision.text import printable, quote
 COMMAND = "pqcota-records"
 DSN_VARIABLE = "PQCOTA_DSN"
 
+_MAX_LIMIT = 2**63 - 1
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 _EPILOG = common.epilog(
@@ -39,7 +40,7 @@ _EPILOG = common.epilog(
 @click.option("--plan", "plan_id", metavar="ID", help="Only the records of this plan.")
 @click.option("--since", metavar="TIME", help="Only records kept at or after this RFC 3339 time or UTC date.")
 @click.option(
-    "--limit", metavar="N", type=click.IntRange(1, 2**63 - 1), help="Only the N newest of them, oldest first as ever."
+    "--limit", metavar="N", type=click.IntRange(min=1), help="Only the N newest of them, oldest first as ever."
 )
 @common.version_option(COMMAND)
 def command(*, node: str | None, as_json: bool, plan_id: str | None, since: str | None, limit: int | None) -> int:
@@ -54,7 +55,7 @@ def command(*, node: str | None, as_json: bool, plan_id: str | None, since: str 
         node_id=_name("NODE", node),
         plan_id=_name("--plan", plan_id),
         since=None if since is None else _time(since),
-        newest=limit,
+        newest=None if limit is None else min(limit, _MAX_LIMIT),
     )
     owner = database.organization()
     with database.connection(dsn, COMMAND) as opened:

@@ -266,7 +266,7 @@ def _cannot_connect(dsn: Dsn, error: Exception) -> RecordsUnavailable | DsnMalfo
     missing = _MISSING_NAME.search(text)
     reason = next((words for patterns, words in _CANNOT_CONNECT if any(each in lower for each in patterns)), None)
     if missing is not None:
-        reason = f"the {missing.group(1)} does not exist there"
+        reason = f"that {missing.group(1)} does not exist there"
     if reason is None:
         reason = _WITHHELD if dsn.reveals(text, more_secrets) else printable(text)
     return RecordsUnavailable(f"cannot connect to {dsn.target(more_secrets)}: {reason}")
@@ -293,7 +293,7 @@ _EXPLAINED: dict[str, tuple[str, str | None]] = {
         "Bring the table up to date with the current version of the tool that owns it.",
     ),
 }
-_UNSTORABLE = frozenset(("22021", "22P05", "22P02"))
+_UNSTORABLE = frozenset(("22021", "22P05"))
 
 
 def _explain(error: Exception, doing: str, dsn: Dsn, secrets: frozenset[str], *, lost: bool) -> RecordsUnavailable:

@@ -73,6 +73,8 @@ class Dsn:
             port = known.get("port")
             if port and _PORT.fullmatch(port):
                 words.append(f"port {port}")
+            if known.get("user"):
+                words.append(f"as {quote(known['user'])}")
         return " ".join(("the", *(word for word in words if not self.reveals(word, more_secrets))))
 
 

@@ -146,8 +146,10 @@ def _selection_query(organization: str, selection: RecordSelection) -> tuple[Lit
 def _in_microseconds(time: Timestamp) -> Timestamp:
     # Rounded up, since a row stored in the same microsecond was stored before the nanosecond that was asked for.
     nanoseconds = time.seconds * NANOS_PER_SECOND + time.nanos
-    rounded = -(-nanoseconds // 1000) * 1000
-    return min(Timestamp.from_nanoseconds(rounded), Timestamp.parse("9999-12-31T23:59:59.999999Z"))
+    try:
+        return Timestamp.from_nanoseconds(-(-nanoseconds // 1000) * 1000)
+    except ValueError:
+        return time
 
 
 def _read_row(
