@@ -60,7 +60,7 @@ class OutputFailed(PqcotaError):
 class OutputClosed(OutputFailed):
     """Whoever read standard output went away before all of it was written."""
 
-    remedy = "Write to a file with --output."
+    remedy = "Let the reader take all of it, or write it to a file."
 
 
 class PlanMalformed(PqcotaError):

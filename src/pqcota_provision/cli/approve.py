@@ -8,13 +8,14 @@ from collections.abc import Sequence
 import click
 
 from pqcota_provision.cli import common
+from pqcota_provision.cli.delivery import delivery, refuse_shared_places
 from pqcota_provision.errors import UsageProblem
 from pqcota_provision.plan.approvals import approve, normalize_approver
 from pqcota_provision.plan.keys import PrivateKey, parse_key_map
 from pqcota_provision.plan.model import FinalizedPlan, PlanStatus
 from pqcota_provision.plan.protojson import dump_message, load_plan
 from pqcota_provision.plan.timestamp import Timestamp
-from pqcota_provision.playbook.layout import lay_out
+from pqcota_provision.playbook.layout import check_activation, lay_out
 from pqcota_provision.playbook.levels import Level
 from pqcota_provision.text import quote
 
@@ -45,6 +46,7 @@ def command(*, plan_path: str, approver: str, output: str | None) -> int:
 
     The first approval finalizes the plan. PLAN is a file, or - for standard input.
     """
+    refuse_shared_places({"standard output" if output is None else "--output": output})
     name = normalize_approver(approver)
     secret = common.environment(KEY_VARIABLE)
     if not secret:
@@ -63,13 +65,11 @@ def command(*, plan_path: str, approver: str, output: str | None) -> int:
     )
     # A plan that could never become a playbook is not worth a signature.
     lay_out(signed, Level.L3)
+    check_activation(signed, Level.L1)
     text = dump_message(signed)
-    if output:
-        with common.staged_files() as files:
-            files.add(output, [text])
-            files.commit()
-    else:
-        common.write_output([text])
+    with delivery() as handed:
+        handed.add(output, [text])
+        handed.hand_over()
     common.say(COMMAND, _summary(plan, signed, name))
     return common.DONE
 

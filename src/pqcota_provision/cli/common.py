@@ -1,4 +1,4 @@
-"""What the commands share: streams, files written whole, notices on stderr, exit statuses."""
+"""What the commands share: help, streams, notices on stderr, exit statuses."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import contextlib
 import errno
 import gc
 import os
-import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeVar
 
 import click
 
@@ -28,6 +27,9 @@ INTERRUPTED = 130
 
 STANDARD_STREAM = "-"
 MAX_INPUT_BYTES = 1 << 28
+
+# click keeps two columns free of the 80 it fills at most.
+_HELP_WIDTH = 78
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -48,18 +50,28 @@ def epilog(variables: Mapping[str, str], statuses: Mapping[int, str]) -> str:
     return "\n".join(lines)
 
 
+def help_text(command: click.Command, *subcommands: str) -> str:
+    """Return what ``--help`` prints on a terminal of 80 columns, whatever the terminal; the docs show this."""
+    context = click.Context(command, info_name=command.name, terminal_width=_HELP_WIDTH)
+    for name in subcommands:
+        if not isinstance(command, click.Group):
+            raise TypeError(f"{command.name} has no subcommands")
+        command = command.commands[name]
+        context = click.Context(command, info_name=name, parent=context)
+    return command.get_help(context) + "\n"
+
+
 def run(command: click.Command, argv: Sequence[str] | None) -> int:
     """Run a click command whose callback returns its exit status; no error of a user ends in a traceback."""
     name = command.name or "pqcota"
     gc.enable()
     try:
-        status = command.main(args=None if argv is None else list(argv), prog_name=name, standalone_mode=False)
-        return status if isinstance(status, int) else DONE
+        return _invoke(command, name, sys.argv[1:] if argv is None else list(argv))
     except click.UsageError as error:
         say(name, f"{printable(error.format_message())} Run '{name} --help' for what it accepts.")
         return USAGE
-    except (click.Abort, KeyboardInterrupt):
-        say(name, "interrupted; nothing was written")
+    except KeyboardInterrupt:
+        say(name, "interrupted")
         return INTERRUPTED
     except PqcotaError as error:
         report_error(name, error)
@@ -67,10 +79,33 @@ def run(command: click.Command, argv: Sequence[str] | None) -> int:
     except MemoryError:
         say(name, "the machine has too little memory for this input")
         return REFUSED
+    except OSError as error:
+        # Such as what --help meets on a full disk.
+        silence_stdout()
+        say(name, f"the command cannot go on: {reason_of(error)}")
+        return REFUSED
+
+
+def _invoke(command: click.Command, name: str, arguments: list[str]) -> int:
+    """Do what click's own main does, but leave interrupts and failing streams to the caller."""
+    completion_variable = f"_{name.replace('-', '_').upper()}_COMPLETE"
+    if instruction := os.environ.get(completion_variable):
+        from click.shell_completion import shell_complete
+
+        return shell_complete(command, {}, name, completion_variable, instruction)
+    try:
+        with command.make_context(name, arguments) as context:
+            status = command.invoke(context)
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    return status if isinstance(status, int) else DONE
 
 
 def say(command: str, sentence: str) -> None:
     """Print one line on stderr under the command's name; a closed stderr is no reason to fail."""
+    if sys.stderr is None:
+        # print would fall back to standard output.
+        return
     with contextlib.suppress(OSError, ValueError):
         print(f"{command}: {sentence}", file=sys.stderr, flush=True)
 
@@ -106,12 +141,12 @@ def read_input(path: str) -> bytes:
     shown = "standard input" if path == STANDARD_STREAM else quote(path)
     try:
         if path == STANDARD_STREAM:
-            data = sys.stdin.buffer.read(MAX_INPUT_BYTES + 1)
+            data = _open_stream(sys.stdin).read(MAX_INPUT_BYTES + 1)
         else:
             with open(path, "rb") as file:
                 data = file.read(MAX_INPUT_BYTES + 1)
-    except (OSError, ValueError, AttributeError) as error:
-        raise InputUnreadable(f"{shown} cannot be read: {_reason(error)}") from None
+    except (OSError, ValueError) as error:
+        raise InputUnreadable(f"{shown} cannot be read: {reason_of(error)}") from None
     if len(data) > MAX_INPUT_BYTES:
         raise InputUnreadable(
             f"{shown} is larger than {MAX_INPUT_BYTES >> 20} MiB, which is no plan", remedy="Check the path."
@@ -122,14 +157,22 @@ def read_input(path: str) -> bytes:
 def write_output(parts: Iterable[str]) -> None:
     """Write the product to standard output, whole; raises OutputFailed, or OutputClosed if nobody reads it any more."""
     try:
+        stream = _open_stream(sys.stdout)
         for part in parts:
-            sys.stdout.buffer.write(part.encode("utf-8"))
-        sys.stdout.buffer.flush()
-    except (OSError, ValueError, AttributeError) as error:
+            stream.write(part.encode("utf-8"))
+        stream.flush()
+    except (OSError, ValueError) as error:
         silence_stdout()
         if isinstance(error, OSError) and error.errno == errno.EPIPE:
             raise OutputClosed("standard output was closed before all of it was written") from None
-        raise OutputFailed(f"standard output cannot be written: {_reason(error)}") from None
+        raise OutputFailed(f"standard output cannot be written: {reason_of(error)}") from None
+
+
+def _open_stream(stream: TextIO | None) -> BinaryIO:
+    """Return the bytes behind a standard stream, which is None where the process was started without it."""
+    if stream is None:
+        raise ValueError("it is closed")
+    return stream.buffer
 
 
 def silence_stdout() -> None:
@@ -140,77 +183,8 @@ def silence_stdout() -> None:
         os.close(null)
 
 
-class StagedFiles:
-    """Files that appear whole and together at the end, or not at all."""
-
-    def __init__(self) -> None:
-        self._staged: list[tuple[str, str]] = []
-        self._direct: list[tuple[str, tuple[str, ...]]] = []
-
-    def add(self, path: str, parts: Iterable[str]) -> None:
-        """Write the text beside its target; raises OutputFailed, naming the target."""
-        import tempfile
-
-        try:
-            target = os.path.realpath(path)
-            mode = self._mode_of(target)
-            if mode is not None and not stat.S_ISREG(mode):
-                if stat.S_ISDIR(mode):
-                    raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-                self._direct.append((path, tuple(parts)))
-                return
-            handle, temporary = tempfile.mkstemp(prefix=".pqcota-", dir=os.path.dirname(target))
-            self._staged.append((temporary, target))
-            with open(handle, "wb") as file:
-                file.writelines(part.encode("utf-8") for part in parts)
-                file.flush()
-                os.fchmod(file.fileno(), stat.S_IMODE(mode) if mode is not None else 0o666 & ~_umask())
-                os.fsync(file.fileno())
-        except (OSError, ValueError) as error:
-            raise OutputFailed(f"{quote(path)} cannot be written: {_reason(error)}") from None
-
-    @staticmethod
-    def _mode_of(path: str) -> int | None:
-        try:
-            return os.stat(path).st_mode
-        except FileNotFoundError:
-            return None
-
-    def commit(self) -> None:
-        """Put every staged file in its place."""
-        try:
-            for path, parts in self._direct:
-                with open(path, "wb") as file:
-                    file.writelines(part.encode("utf-8") for part in parts)
-            while self._staged:
-                os.replace(*self._staged[0])
-                del self._staged[0]
-        except OSError as error:
-            raise OutputFailed(f"a file could not be put in its place: {_reason(error)}") from None
-
-    def discard(self) -> None:
-        """Remove what was staged and not committed."""
-        for temporary, _ in self._staged:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-        self._staged.clear()
-
-
-@contextlib.contextmanager
-def staged_files() -> Iterator[StagedFiles]:
-    """Yield StagedFiles that are discarded unless committed."""
-    files = StagedFiles()
-    try:
-        yield files
-    finally:
-        files.discard()
-
-
-def _umask() -> int:
-    current = os.umask(0o077)
-    os.umask(current)
-    return current
-
-
-def _reason(error: Exception) -> str:
-    return (error.strerror or type(error).__name__) if isinstance(error, OSError) else printable(str(error))
+def reason_of(error: Exception) -> str:
+    """Return why an input or output failed, as a clause."""
+    if isinstance(error, OSError):
+        return error.strerror or type(error).__name__
+    return printable(str(error))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pqcota_provision.cli import common
+from pqcota_provision.cli.delivery import delivery, refuse_shared_places
 from pqcota_provision.errors import ApprovalsNotVerified, UsageProblem
 from pqcota_provision.plan.approvals import ApprovalVerification, verify_approvals
 from pqcota_provision.plan.gates import check_executable
@@ -81,6 +82,13 @@ def command(
         raise UsageProblem(
             "--verify proves what a plan places, and --rollback places nothing", remedy="Leave one of them out."
         )
+    refuse_shared_places(
+        {
+            "PLAN": "/dev/stdin" if plan_path == common.STANDARD_STREAM else plan_path,
+            "standard output" if output is None else "--output": output,
+            **({} if report is None else {"--report": report}),
+        }
+    )
     plan = load_plan(common.read_input(plan_path))
     check_executable(plan)
     verification = _verify(plan, allow_unverified=allow_unverified_approvals)
@@ -91,14 +99,11 @@ def command(
         verify=verify,
     )
     status = common.BLANKS if playbook.has_blanks and not allow_incomplete else common.DONE
-    with common.staged_files() as files:
-        if report:
-            files.add(report, [_report(plan, playbook, verification, level, rollback=rollback, status=status)])
-        if output:
-            files.add(output, playbook.parts)
-        else:
-            common.write_output(playbook.parts)
-        files.commit()
+    with delivery() as handed:
+        if report is not None:
+            handed.add(report, [_report(plan, playbook, verification, level, rollback=rollback, status=status)])
+        handed.add(output, playbook.parts)
+        handed.hand_over()
     common.report_notices(COMMAND, playbook.notices)
     return status
 
