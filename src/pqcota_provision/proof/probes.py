@@ -60,10 +60,10 @@ def _collect(
         answers.append(ask(url, seconds))
     except TimeoutError:
         answers.append(f"gave no answer within {seconds:g} s")
+    except http.client.HTTPException:
+        answers.append("answers with something that is no HTTP")
     except OSError as error:
         answers.append(f"cannot be reached: {reason_of(error)}")
-    except (http.client.HTTPException, ValueError):
-        answers.append("answers with something that is no HTTP")
 
 
 def _ask_tcp(url: SplitResult, seconds: float) -> str | None:
