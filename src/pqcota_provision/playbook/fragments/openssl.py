@@ -11,6 +11,9 @@ from pqcota_provision.text import quote
 # Every classical group stays: a peer that speaks only P-256 must still be reached.
 _CLASSICAL_AFTER_X25519 = "secp256r1:x448:secp384r1:secp521r1"
 
+# OpenSSL 3 has no SSL 2 to switch off. The prefix, which OpenSSL drops, keeps a Protocol line of the host apart.
+_NO_CHANGE = "pqcota.Protocol = -SSLv2"
+
 
 def openssl_fragment(action: RemediationAction) -> str:
     """Return the generated fragment of a CONFIG_ONLY or PROVIDER_INJECT action on OpenSSL."""
@@ -57,7 +60,13 @@ def openssl_fragment(action: RemediationAction) -> str:
 def _groups_line(action: RemediationAction, *, injects: bool) -> str:
     group = hybrid_group(action.target_algorithm)
     if not group:
-        return comment_block(["No Groups line: no hybrid TLS group is known for the target algorithm."]).rstrip()
+        explanation = comment_block(
+            [
+                "No Groups line: no hybrid TLS group is known for the target algorithm.",
+                "The line below changes nothing: an empty section stops programs where config_diagnostics = 1 is set.",
+            ]
+        )
+        return explanation + _NO_CHANGE
     if injects:
         # OpenSSL 3.0 understands neither "?" nor "*" and would drop the whole line.
         return f"Groups = {group}:x25519:{_CLASSICAL_AFTER_X25519}"
@@ -66,17 +75,29 @@ def _groups_line(action: RemediationAction, *, injects: bool) -> str:
 
 def _explanation(action: RemediationAction, module: Module | None) -> list[str]:
     target = quote(action.target_algorithm) if action.target_algorithm else "not set"
+    has_group = bool(hybrid_group(action.target_algorithm))
     if module is None:
         lines = [
-            "OpenSSL 3.5 and later: offer a hybrid post-quantum group first in TLS.",
+            "OpenSSL 3.5 and later: "
+            + ("offer a hybrid post-quantum group first in TLS." if has_group else "nothing to set for this target."),
             f"Made by pqcota-provision from a CONFIG_ONLY action; target algorithm: {target}.",
         ]
+        if has_group:
+            lines += [
+                "Earlier versions do not understand the Groups line and pass over it; 3.4 stops all TLS instead",
+                "where config_diagnostics = 1 is set.",
+            ]
     else:
         lines = [
             f"OpenSSL 3.0 to 3.4: load the provider module {module.path} beside the default provider.",
             f"Made by pqcota-provision from a PROVIDER_INJECT action; target algorithm: {target}.",
             "The default provider has to stay listed: without it the host has no cryptography at all.",
         ]
+        if has_group:
+            lines += [
+                "Where config_diagnostics = 1 is set, 3.4 and later stop all TLS if no loaded provider knows the",
+                "group: check that the module loads before openssl.cnf includes this file.",
+            ]
     return [
         *lines,
         "",
