@@ -19,7 +19,7 @@ from pqcota_provision.plan.model import (
     RemediationKind,
 )
 from pqcota_provision.playbook.levels import Level
-from pqcota_provision.proof.gate import ProvenModule, activated_modules, pins, require_proofs
+from pqcota_provision.proof.gate import ProvenModule, activated_modules, require_proofs
 from pqcota_provision.proof.statement import Proof, dump_proof, sign_proof
 from pqcota_provision.proof.store import DirectoryProofStore
 
@@ -74,7 +74,8 @@ def gate(
     shelf: Shelf, *actions: RemediationAction, provers: tuple[str, ...] = ("canary-1",)
 ) -> dict[str, tuple[str, ...]]:
     with tempfile.TemporaryDirectory() as directory:
-        return pins(ask(shelf.fill(Path(directory)), *actions, provers=provers))
+        proven = ask(shelf.fill(Path(directory)), *actions, provers=provers)
+    return {item.module.file_name: item.hashes for item in proven}
 
 
 def ask(

@@ -8,30 +8,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pqcota_provision.cli import common
+from pqcota_provision.cli.organization import organization, organization_help, switch
 from pqcota_provision.errors import UsageProblem
 from pqcota_provision.plan.model import FinalizedPlan
 from pqcota_provision.plan.timestamp import Timestamp
-from pqcota_provision.records.organization import resolve_organization
 from pqcota_provision.records.postgres.connection import Connection
 from pqcota_provision.records.recording import Recording, record_plan
 from pqcota_provision.records.store import RecordStore
 from pqcota_provision.text import quote
 
-ORGANIZATION_VARIABLE = "PQCOTA_ORG"
-REQUIRE_ORGANIZATION_VARIABLE = "PQCOTA_REQUIRE_ORG"
 AUTO_DDL_VARIABLE = "PQCOTA_AUTO_DDL"
 
-ORGANIZATION_HELP = {
-    ORGANIZATION_VARIABLE: "the organization whose records these are (without it: default)",
-    REQUIRE_ORGANIZATION_VARIABLE: "1: an organization other than default must be named",
-}
-
-
-def organization() -> str:
-    """Return the organization that the environment names; raises OrganizationRefused."""
-    return resolve_organization(
-        common.environment(ORGANIZATION_VARIABLE) or None, required=_switch(REQUIRE_ORGANIZATION_VARIABLE, "0")
-    )
+ORGANIZATION_HELP = organization_help("records")
 
 
 @contextmanager
@@ -54,6 +42,15 @@ class PlanRecorder:
         self.recording = recording
         self._store = store
 
+    def document(self) -> dict[str, int | str]:
+        """Return what a report says of the records, which are only handed over once they are kept."""
+        return {
+            "organization": self._store.organization,
+            "kept": len(self.recording.records),
+            "referencesResolved": self.recording.resolved,
+            "referencesUnresolved": self.recording.unresolved,
+        }
+
     def keep(self) -> str:
         """Keep the records, all or none, and return the sentence that says so."""
         count = self._store.append(self.recording.records)
@@ -70,16 +67,11 @@ def plan_recorder(plan: FinalizedPlan, dsn: str, command: str) -> Iterator[PlanR
     from pqcota_provision.records.postgres.store import PostgresRecordStore
 
     owner = organization()
-    create_table = _switch(AUTO_DDL_VARIABLE, "1")
+    create_table = switch(AUTO_DDL_VARIABLE, "1")
     with connection(dsn, command) as opened:
         recording = record_plan(
             plan, history=PostgresHistory(opened, owner), now=Timestamp.from_nanoseconds(time.time_ns())
         )
+        for remark in recording.remarks:
+            common.say(command, remark)
         yield PlanRecorder(recording, PostgresRecordStore(opened, owner, create_table=create_table))
-
-
-def _switch(variable: str, default: str) -> bool:
-    value = common.environment(variable) or default
-    if value not in ("0", "1"):
-        raise UsageProblem(f"{variable} is {quote(value)}", remedy="It takes 1 or 0.")
-    return value == "1"

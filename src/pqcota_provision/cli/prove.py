@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 import click
 
 from pqcota_provision.cli import common
+from pqcota_provision.cli.organization import organization, organization_help
 from pqcota_provision.errors import NotPermitted, ProofMalformed, UsageProblem
 from pqcota_provision.plan.names import refuse_file_name
 from pqcota_provision.plan.timestamp import Timestamp
 from pqcota_provision.playbook.paths import CONFIG_DIRECTORY, STAGING_DIRECTORY
-from pqcota_provision.records.organization import resolve_organization
 from pqcota_provision.text import printable, quote
 
 if TYPE_CHECKING:
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from pqcota_provision.proof.store import DirectoryProofStore
 
 COMMAND = "pqcota-prove"
-ORGANIZATION_VARIABLE = "PQCOTA_ORG"
-REQUIRE_ORGANIZATION_VARIABLE = "PQCOTA_REQUIRE_ORG"
 
 STATE_DIRECTORY = "/var/lib/pqcota"
 SERVICES_FILE = f"{CONFIG_DIRECTORY}/services.yml"
@@ -44,10 +42,7 @@ KILLED = 128
 _MAX_REASON = 500
 _FORWARDED_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
-_VARIABLES = {
-    ORGANIZATION_VARIABLE: "the organization whose history and proofs are meant (default: default)",
-    REQUIRE_ORGANIZATION_VARIABLE: "with 1, an organization of one's own must be named",
-}
+_VARIABLES = organization_help("history and proofs")
 _RUN_EPILOG = common.epilog(
     _VARIABLES,
     {
@@ -245,19 +240,13 @@ def _present() -> Moment:
 def _state(directory: str) -> NodeState:
     from pqcota_provision.proof.state import NodeState
 
-    return NodeState(Path(os.path.abspath(directory)), _organization())
+    return NodeState(Path(os.path.abspath(directory)), organization())
 
 
 def _store(directory: str | None, state_directory: str) -> DirectoryProofStore:
     from pqcota_provision.proof.store import DirectoryProofStore
 
-    return DirectoryProofStore(Path(os.path.abspath(directory or f"{state_directory}/proofs")), _organization())
-
-
-def _organization() -> str:
-    return resolve_organization(
-        common.environment(ORGANIZATION_VARIABLE), required=common.environment(REQUIRE_ORGANIZATION_VARIABLE) == "1"
-    )
+    return DirectoryProofStore(Path(os.path.abspath(directory or f"{state_directory}/proofs")), organization())
 
 
 def _run_change(change: Sequence[str]) -> int:

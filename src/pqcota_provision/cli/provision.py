@@ -3,31 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 import click
 
 from pqcota_provision.cli import common
 from pqcota_provision.cli.delivery import delivery, refuse_shared_places
-from pqcota_provision.errors import ApprovalsNotVerified, UsageProblem
+from pqcota_provision.cli.organization import organization_help
+from pqcota_provision.errors import ApprovalsNotVerified, OutputFailed, UsageProblem
 from pqcota_provision.plan.approvals import ApprovalVerification, verify_approvals
 from pqcota_provision.plan.gates import check_executable
 from pqcota_provision.plan.keys import PublicKey, parse_key_map
 from pqcota_provision.plan.model import FinalizedPlan
+from pqcota_provision.plan.notices import has_blanks
 from pqcota_provision.plan.protojson import load_plan
 from pqcota_provision.playbook.generate import Direction, Playbook, generate
 from pqcota_provision.playbook.levels import Level
 from pqcota_provision.text import join_names, quote
 
 if TYPE_CHECKING:
+    from pqcota_provision.cli.database import PlanRecorder
     from pqcota_provision.plan.notices import Notice
+    from pqcota_provision.proof.gate import ProvenModule
 
 COMMAND = "pqcota-provision"
 KEYS_VARIABLE = "PQCOTA_APPROVAL_KEYS"
+PROVER_KEYS_VARIABLE = "PQCOTA_PROVER_KEYS"
 
 _EPILOG = common.epilog(
     {
         KEYS_VARIABLE: "approver=public key pairs, joined by commas",
+        PROVER_KEYS_VARIABLE: "the same for the provers of --require-proof",
+        **organization_help("records"),
+        "PQCOTA_AUTO_DDL": "0: never create the table of records",
         "PQCOTA_REQUIRE_APPROVAL": "accepted, and changes nothing: approvals are always required",
     },
     {
@@ -54,6 +63,18 @@ _EPILOG = common.epilog(
     is_flag=True,
     help="Add tasks that prove the effect on each node before its service is touched.",
 )
+@click.option(
+    "--require-proof",
+    metavar="PROVER[,PROVER]",
+    help="Refuse to activate a module that none of these provers has proven, and pin the proven bytes.",
+)
+@click.option("--proofs", metavar="DIR", help="The proof store for --require-proof.")
+@click.option("--proof-platform", metavar="OS/ARCH", help="The platform of the nodes.  [default: this machine's]")
+@click.option(
+    "--dsn",
+    metavar="DSN",
+    help="Keep a record of what the nodes look like now in this Postgres, before anything is printed.",
+)
 @click.option("--allow-incomplete", is_flag=True, help="End in 0 where the plan leaves something out.")
 @click.option(
     "--allow-unverified-approvals",
@@ -69,6 +90,10 @@ def command(
     level: str,
     rollback: bool,
     verify: bool,
+    require_proof: str | None,
+    proofs: str | None,
+    proof_platform: str | None,
+    dsn: str | None,
     allow_incomplete: bool,
     allow_unverified_approvals: bool,
     output: str | None,
@@ -82,6 +107,11 @@ def command(
         raise UsageProblem(
             "--verify proves what a plan places, and --rollback places nothing", remedy="Leave one of them out."
         )
+    if require_proof is None and (proofs is not None or proof_platform is not None):
+        raise UsageProblem(
+            "--proofs and --proof-platform are about --require-proof, which is not there",
+            remedy="Add --require-proof PROVER, or leave them out.",
+        )
     refuse_shared_places(
         {
             "PLAN": "/dev/stdin" if plan_path == common.STANDARD_STREAM else plan_path,
@@ -92,20 +122,69 @@ def command(
     plan = load_plan(common.read_input(plan_path))
     check_executable(plan)
     verification = _verify(plan, allow_unverified=allow_unverified_approvals)
-    playbook = generate(
-        plan,
-        level=Level[level.upper()],
-        direction=Direction.ROLLBACK if rollback else Direction.FORWARD,
-        verify=verify,
-    )
-    status = common.BLANKS if playbook.has_blanks and not allow_incomplete else common.DONE
-    with delivery() as handed:
+    default_level = Level[level.upper()]
+    proven: tuple[ProvenModule, ...] = ()
+    # What undoes a plan must never wait for a proof.
+    if require_proof is not None and not rollback:
+        proven = _prove(plan, default_level, provers=require_proof, directory=proofs, platform=proof_platform)
+    with _recorder(plan, dsn, rollback=rollback) as recorder, delivery() as handed:
+        playbook = generate(
+            plan,
+            level=default_level,
+            direction=Direction.ROLLBACK if rollback else Direction.FORWARD,
+            verify=verify,
+            pinned={item.module.file_name: item.hashes for item in proven},
+        )
+        notices = playbook.notices if recorder is None else (*playbook.notices, *recorder.recording.notices)
+        status = common.BLANKS if has_blanks(notices) and not allow_incomplete else common.DONE
         if report is not None:
-            handed.add(report, [_report(plan, playbook, verification, level, rollback=rollback, status=status)])
+            text = _report(
+                plan,
+                playbook,
+                verification,
+                proven,
+                level,
+                notices=notices,
+                recorder=recorder,
+                rollback=rollback,
+                status=status,
+            )
+            handed.add(report, [text])
         handed.add(output, playbook.parts)
-        handed.hand_over()
-    common.report_notices(COMMAND, playbook.notices)
+        kept = None if recorder is None else recorder.keep()
+        try:
+            handed.hand_over()
+        except OutputFailed:
+            if kept is not None:
+                common.say(COMMAND, kept)
+            raise
+    common.report_notices(COMMAND, notices)
+    if kept is not None:
+        common.say(COMMAND, kept)
     return status
+
+
+def _recorder(plan: FinalizedPlan, dsn: str | None, *, rollback: bool) -> AbstractContextManager[PlanRecorder | None]:
+    if dsn is None:
+        return nullcontext()
+    if rollback:
+        common.say(COMMAND, "a rollback keeps no record, so the database of --dsn is not used.")
+        return nullcontext()
+    from pqcota_provision.cli.database import plan_recorder
+
+    return plan_recorder(plan, dsn, COMMAND)
+
+
+def _prove(
+    plan: FinalizedPlan, level: Level, *, provers: str, directory: str | None, platform: str | None
+) -> tuple[ProvenModule, ...]:
+    from pqcota_provision.cli.proof_gate import proven_modules
+
+    keys = parse_key_map(common.environment(PROVER_KEYS_VARIABLE), holder="prover")
+    proven = proven_modules(plan, level, provers=provers, keys=keys, directory=directory, platform=platform)
+    for item in proven:
+        common.say(COMMAND, item.sentence())
+    return proven
 
 
 def _verify(plan: FinalizedPlan, *, allow_unverified: bool) -> ApprovalVerification | None:
@@ -133,8 +212,11 @@ def _report(
     plan: FinalizedPlan,
     playbook: Playbook,
     verification: ApprovalVerification | None,
+    proven: tuple[ProvenModule, ...],
     level: str,
     *,
+    notices: Sequence[Notice],
+    recorder: PlanRecorder | None,
     rollback: bool,
     status: int,
 ) -> str:
@@ -153,8 +235,10 @@ def _report(
             "verified": verification is not None,
             "approvedBy": list(verification.approved) if verification else [],
         },
+        "proven": [item.document() for item in proven],
+        "records": None if recorder is None else recorder.document(),
         "exitStatus": status,
-        "notices": [_notice_entry(notice) for notice in playbook.notices],
+        "notices": [_notice_entry(notice) for notice in notices],
     }
     return json.dumps(document, ensure_ascii=False, indent=2) + "\n"
 

@@ -9,6 +9,7 @@ from contextlib import closing
 import click
 
 from pqcota_provision.cli import common, database
+from pqcota_provision.cli.organization import organization
 from pqcota_provision.errors import OutputClosed, UsageProblem
 from pqcota_provision.plan.protojson import dump_message
 from pqcota_provision.plan.timestamp import Timestamp
@@ -57,7 +58,7 @@ def command(*, node: str | None, as_json: bool, plan_id: str | None, since: str 
         since=None if since is None else _time(since),
         newest=None if limit is None else min(limit, _MAX_LIMIT),
     )
-    owner = database.organization()
+    owner = organization()
     with database.connection(dsn, COMMAND) as opened:
         store = PostgresRecordStore(opened, owner)
         with closing(store.select(selection)) as rows:

@@ -31,10 +31,21 @@ class ProvenModule:
         """The proven SHA-256 digests, each once, sorted."""
         return tuple(sorted({proof.sha256 for proof in self.proofs}))
 
+    def sentence(self) -> str:
+        """Return who proved the module, and which bytes a playbook must insist on, in one sentence."""
+        provers = tuple(dict.fromkeys(quote(proof.prover) for proof in self.proofs))
+        return (
+            f"{self.module.file_name} is proven by {join_names(provers)}; "
+            f"the playbook insists on sha256 {' or '.join(self.hashes)}."
+        )
 
-def pins(proven: Iterable[ProvenModule]) -> dict[str, tuple[str, ...]]:
-    """Return, per module file name, the digests one of which a playbook must insist on."""
-    return {item.module.file_name: item.hashes for item in proven}
+    def document(self) -> dict[str, object]:
+        """Return the module and its proofs as a report shows them."""
+        return {
+            "module": self.module.file_name,
+            "sha256": list(self.hashes),
+            "proofs": [proof.document() for proof in self.proofs],
+        }
 
 
 def activated_modules(plan: FinalizedPlan, default_level: Level) -> tuple[Module, ...]:
