@@ -22,6 +22,9 @@ from pqcota_provision.playbook.yamlwriter import Item, Unsafe, Value
 # Hooks are the plan author's shell commands: Ansible's advice on how to write them better is not ours to follow.
 _HOOK_NOQA = ("command-instead-of-module", "command-instead-of-shell", "risky-shell-pipe")
 
+# ansible-lint takes text for a template where Ansible, told by the tag, does not.
+_TEXT_NOQA = {"{": "jinja", "\t": "no-tabs"}
+
 NOT_IN_CHECK_MODE = "not ansible_check_mode"
 
 
@@ -209,6 +212,7 @@ def place_file(file: PlacedFile) -> Iterable[Item]:
             f"Place the {file.title} {file.path}",
             "copy",
             {"dest": Unsafe(file.path), "content": Unsafe(file.text), "owner": "root", "mode": FILE_MODE},
+            noqa=_text_noqa(file.text),
         ),
     )
 
@@ -231,7 +235,12 @@ def _position(index: int, commands: Sequence[str]) -> str:
 
 
 def _hook(name: str, command: str, **keywords: Any) -> Item:
-    return task(name, "shell", {"cmd": Unsafe(command)}, noqa=_HOOK_NOQA, **{"changed_when": True, **keywords})
+    noqa = (*_HOOK_NOQA, *_text_noqa(command))
+    return task(name, "shell", {"cmd": Unsafe(command)}, noqa=noqa, **{"changed_when": True, **keywords})
+
+
+def _text_noqa(text: str) -> tuple[str, ...]:
+    return tuple(rule for mark, rule in _TEXT_NOQA.items() if mark in text)
 
 
 def transaction(

@@ -34,8 +34,7 @@ _STRING_TAG = "tag:yaml.org,2002:str"
 # Words without any YAML indicator: the emitter would write them as they are.
 _PLAIN_WORDS = re.compile(r"[A-Za-z_/][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*")
 _ONE_LINE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,78}[\x21-\x7e])?")
-_LINT_OFF = "# yamllint disable rule:line-length"
-_LINT_ON = "# yamllint enable rule:line-length"
+_MAX_EMPTY_LINES = 2
 
 
 class Unsafe(NamedTuple):
@@ -83,9 +82,13 @@ class YamlWriter:
         pad = " " * indent
         entries = iter(item.entries.items())
         first = self._entry(*next(entries), indent + 2)[indent + 2 :]
+        directive = ""
+        if first.startswith("#"):
+            directive, _, first = first.partition("\n")
+            directive, first = f"{pad}{directive}\n", first[indent + 2 :]
         if item.noqa:
             first = first.replace("\n", "  # noqa: " + " ".join(item.noqa) + "\n", 1)
-        pending = [comment_lines(item.comments, indent), f"{pad}- {first}"]
+        pending = [comment_lines(item.comments, indent), directive, f"{pad}- {first}"]
         for key, value in entries:
             if _holds_items(value):
                 pending.append(f"{pad}  {key}:\n")
@@ -124,8 +127,12 @@ class YamlWriter:
         first, *others = scalar.split("\n")
         lines = [f"{head} {first}", *(f"{pad}{line}" if line else "" for line in others)]
         text = "\n".join(lines) + "\n"
-        if any(len(line) > LINE_LENGTH for line in lines):
-            return f"{pad}{_LINT_OFF}\n{text}{pad}{_LINT_ON}\n"
+        rules = ["rule:line-length"] if any(len(line) > LINE_LENGTH for line in lines) else []
+        if "\n" * (_MAX_EMPTY_LINES + 2) in text:
+            rules.append("rule:empty-lines")
+        if rules:
+            named = " ".join(rules)
+            return f"{pad}# yamllint disable {named}\n{text}{pad}# yamllint enable {named}\n"
         return text
 
     def _scalar(self, value: str | Unsafe) -> str:
@@ -140,14 +147,17 @@ class YamlWriter:
         return bool(tag == _STRING_TAG)
 
     def _emit(self, value: str | Unsafe) -> str:
-        unsafe = isinstance(value, Unsafe)
-        if isinstance(value, str) and _PLAIN_WORDS.fullmatch(value) and self._is_string(value):
-            return value
-        if isinstance(value, Unsafe) and _ONE_LINE.fullmatch(value.text):
-            # What the emitter writes for such text; the quote is all that has to be escaped.
-            return f"{_UNSAFE_TAG} '" + value.text.replace("'", "''") + "'"
         text = value.text if isinstance(value, Unsafe) else value
-        implicit = (False, False) if unsafe else (self._is_string(text), True)
+        is_string = self._is_string(text)
+        # Ansible resolves the type of an unsafe scalar even where it is quoted, so that 'true' would become a
+        # truth value. Text like that holds no template, and stays a string in quotes without the tag.
+        unsafe = isinstance(value, Unsafe) and is_string
+        if isinstance(value, str) and is_string and _PLAIN_WORDS.fullmatch(value):
+            return value
+        if unsafe and _ONE_LINE.fullmatch(text):
+            # What the emitter writes for such text; the quote is all that has to be escaped.
+            return f"{_UNSAFE_TAG} '" + text.replace("'", "''") + "'"
+        implicit = (False, False) if unsafe else (is_string, True)
         style = "|" if "\n" in text else None
         stream = io.StringIO()
         # Marks that steer a terminal or a reader's eye are shown as escapes.
