@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -21,13 +21,14 @@ from pqcota_provision.errors import NotPermitted, ProofMalformed, UsageProblem
 from pqcota_provision.plan.names import refuse_file_name
 from pqcota_provision.plan.timestamp import Timestamp
 from pqcota_provision.playbook.paths import CONFIG_DIRECTORY, STAGING_DIRECTORY
+from pqcota_provision.proof.state import HealthyBuild, NodeState, Refusal
+from pqcota_provision.proof.statement import Proof, load_proof, platform_name, refuse_sha256, whole_seconds
+from pqcota_provision.proof.store import DirectoryProofStore, StoredProof
 from pqcota_provision.text import printable, quote
 
 if TYPE_CHECKING:
     from pqcota_provision.proof.node import Moment
     from pqcota_provision.proof.proving import ProvingPass
-    from pqcota_provision.proof.state import NodeState
-    from pqcota_provision.proof.store import DirectoryProofStore
 
 COMMAND = "pqcota-prove"
 
@@ -123,9 +124,6 @@ def run_command(
 @_STATE_OPTION
 def refuse_command(*, app: str, sha256: str, reason: str, state_dir: str) -> int:
     """Refuse a build: it is never proven on this node, whichever app runs it."""
-    from pqcota_provision.proof.state import Refusal
-    from pqcota_provision.proof.statement import refuse_sha256, whole_seconds
-
     if problem := refuse_file_name(app):
         raise UsageProblem(f"the app {quote(app)} {problem}")
     if problem := refuse_sha256(sha256):
@@ -151,55 +149,61 @@ def refuse_command(*, app: str, sha256: str, reason: str, state_dir: str) -> int
 def list_command(*, as_json: bool, state_dir: str, proofs: str | None) -> int:
     """List this node's healthy history, proofs, refusals and markers."""
     state, store = _state(state_dir), _store(proofs, state_dir)
-    document: dict[str, list[dict[str, str]]] = {
-        "healthy": [build.document() for build in state.healthy_builds()],
-        "proofs": list(_proof_documents(store)),
-        "refusals": [refusal.document() for refusal in state.refusals()],
-        "required": [{"app": app} for app in state.required_apps()],
-    }
+    builds, refusals, required = state.healthy_builds(), state.refusals(), state.required_apps()
+    stored = tuple(_readable(entry) for entry in store.entries()) if store.exists() else ()
     if as_json:
+        document = {
+            "healthy": [build.document() for build in builds],
+            "proofs": [proof.document() for proof in stored if isinstance(proof, Proof)],
+            "noProofs": [problem for problem in stored if isinstance(problem, str)],
+            "refusals": [refusal.document() for refusal in refusals],
+            "required": list(required),
+        }
         common.write_output([json.dumps(document, ensure_ascii=False, indent=2), "\n"])
-    else:
-        common.write_output(_listing(document))
+        return common.DONE
+    common.write_output(
+        _sections(
+            {
+                "Healthy history": (
+                    f"{_build(build)}  {build.how}, first {build.at}, last {build.last_at}" for build in builds
+                ),
+                "Proofs": (_proof_line(proof) for proof in stored),
+                "Refusals": (
+                    f"{refusal.app}  sha256 {refusal.sha256}  {refusal.at}  {refusal.reason}" for refusal in refusals
+                ),
+                "Apps that once required a proof": required,
+            }
+        )
+    )
     return common.DONE
 
 
-def _proof_documents(store: DirectoryProofStore) -> Iterator[dict[str, str]]:
-    from pqcota_provision.proof.statement import load_proof
-
-    if not store.exists():
-        return
-    for stored in store.entries():
-        try:
-            yield load_proof(stored.data).document()
-        except ProofMalformed as error:
-            yield {
-                "app": stored.app,
-                "sha256": stored.sha256,
-                "prover": stored.prover,
-                "problem": f"{stored.place}: {error}",
-            }
+def _readable(stored: StoredProof) -> Proof | str:
+    """Return the proof in an entry of the store, or what is wrong with it."""
+    try:
+        return load_proof(stored.data)
+    except ProofMalformed as error:
+        return f"{stored.place} is no proof: {error}"
 
 
-def _listing(document: dict[str, list[dict[str, str]]]) -> Iterator[str]:
-    sections = (
-        ("healthy", "Healthy history", "{app}  {provider} {version}  {sha256}  {how}, first {at}, last {lastAt}"),
-        (
-            "proofs",
-            "Proofs",
-            "{app}  {provider} {version}  {sha256}  by {prover} on {platform}, active since "
-            "{activeSince}, proven at {provenAt}",
-        ),
-        ("refusals", "Refusals", "{app}  {sha256}  {at}  {reason}"),
-        ("required", "Apps that once required a proof", "{app}"),
+def _proof_line(proof: Proof | str) -> str:
+    if isinstance(proof, str):
+        return proof
+    return (
+        f"{_build(proof)}  by {proof.prover} on {proof.platform}, "
+        f"active since {proof.active_since}, proven at {proof.proven_at}"
     )
-    for key, title, form in sections:
-        yield f"{title}:\n"
-        for entry in document[key]:
-            line = form.format_map(entry) if "problem" not in entry else "{app}  no proof: {problem}".format_map(entry)
-            yield f"  {printable(line)}\n"
-        if not document[key]:
-            yield "  none\n"
+
+
+def _build(about: HealthyBuild | Proof) -> str:
+    name = f"{about.provider} {about.version}".rstrip()
+    return f"{about.app}  {name}  sha256 {about.sha256}"
+
+
+def _sections(sections: Mapping[str, Iterable[str]]) -> Iterator[str]:
+    for title, lines in sections.items():
+        shown = [f"  {printable(line)}\n" for line in lines]
+        yield from (f"{title}:\n", *(shown or ["  none\n"]))
 
 
 def _proving_pass(
@@ -211,7 +215,6 @@ def _proving_pass(
     from pqcota_provision.proof.probes import probe
     from pqcota_provision.proof.proving import ProvingPass
     from pqcota_provision.proof.provingkey import read_proving_key
-    from pqcota_provision.proof.statement import platform_name
 
     system = os.uname()
     return ProvingPass(
@@ -238,14 +241,10 @@ def _present() -> Moment:
 
 
 def _state(directory: str) -> NodeState:
-    from pqcota_provision.proof.state import NodeState
-
     return NodeState(Path(os.path.abspath(directory)), organization())
 
 
 def _store(directory: str | None, state_directory: str) -> DirectoryProofStore:
-    from pqcota_provision.proof.store import DirectoryProofStore
-
     return DirectoryProofStore(Path(os.path.abspath(directory or f"{state_directory}/proofs")), organization())
 
 
