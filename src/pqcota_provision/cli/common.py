@@ -30,6 +30,7 @@ MAX_INPUT_BYTES = 1 << 28
 
 # click keeps two columns free of the 80 it fills at most.
 _HELP_WIDTH = 78
+_EPILOG_INDENT = 2
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -41,13 +42,28 @@ def version_option(command: str) -> Callable[[Decorated], Decorated]:
 
 def epilog(variables: Mapping[str, str], statuses: Mapping[int, str]) -> str:
     """Return the end of a help text: the environment variables a command reads and its exit statuses."""
-    width = max(map(len, variables), default=0)
-    lines = ["\b", "Environment:"] if variables else []
-    lines += [f"  {name.ljust(width)}  {meaning}" for name, meaning in variables.items()]
-    if variables:
-        lines.append("")
-    lines += ["\b", "Exit status:", *(f"  {status}  {meaning}" for status, meaning in statuses.items())]
-    return "\n".join(lines)
+    lines = []
+    for title, entries in (
+        ("Environment:", variables),
+        ("Exit status:", {str(key): statuses[key] for key in statuses}),
+    ):
+        if entries:
+            width = max(map(len, entries))
+            # click rewraps no paragraph that begins with this mark.
+            lines += ["\b", title]
+            lines += [line for name in entries for line in _hanging(f"  {name.ljust(width)} ", entries[name])]
+            lines.append("")
+    return "\n".join(lines[:-1])
+
+
+def _hanging(lead: str, text: str) -> list[str]:
+    """Return words on lines of the width of a help text, the first after the lead and the others below them."""
+    lines = [lead]
+    for word in text.split():
+        if len(lines[-1]) + 1 + len(word) > _HELP_WIDTH - _EPILOG_INDENT:
+            lines.append(" " * len(lead))
+        lines[-1] += f" {word}"
+    return lines
 
 
 def help_text(command: click.Command, *subcommands: str) -> str:
