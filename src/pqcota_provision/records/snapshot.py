@@ -69,7 +69,7 @@ def read_snapshot(snapshot_id: str, node_id: str, findings_json: str | None) -> 
     app_keys: dict[str, tuple[str, ...]] = {}
     for finding in findings:
         if finding.id:
-            app_keys[finding.id] = _distinct((*app_keys.get(finding.id, ()), *(finding.app_keys or ())))
+            app_keys[finding.id] = _distinct(app_keys.get(finding.id, ()), finding.app_keys or ())
     return Snapshot(snapshot_id, node_id, _capture_state(findings), app_keys, unreadable)
 
 
@@ -110,8 +110,8 @@ def _capture_state(findings: Iterable[_Finding]) -> CryptoState:
             providers = finding.jca.provider_set or []
             modules.update(f"jca:{provider}" for provider in providers)
             chain += providers
-    return CryptoState(modules=tuple(sorted(modules)), provider_chain=_distinct(chain))
+    return CryptoState(modules=tuple(sorted(modules)), provider_chain=_distinct((), chain))
 
 
-def _distinct(items: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(items))
+def _distinct(first: tuple[str, ...], then: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*first, *then]))

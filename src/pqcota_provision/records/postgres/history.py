@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing
-from typing import Any, LiteralString
+from typing import LiteralString
 
 from pqcota_provision.records.history import ContentKey
 from pqcota_provision.records.organization import check_organization
@@ -21,6 +21,7 @@ class PostgresHistory:
     def __init__(self, connection: Connection, organization: str) -> None:
         self._connection = connection
         self._organization = check_organization(organization)
+        self._read: dict[int, Snapshot] = {}
 
     @property
     def organization(self) -> str:
@@ -34,54 +35,50 @@ class PostgresHistory:
 
     def latest(self, node_ids: Collection[str]) -> Mapping[str, Snapshot]:
         """Return the latest snapshot of each node, by node id."""
-        rows = self._rows(_LATEST, list(node_ids))
-        return {node_id: read_snapshot(snapshot_id, node_id, findings) for snapshot_id, node_id, _, _, findings in rows}
+        return {snapshot.node_id: snapshot for _, snapshot in self._find(_LATEST, list(node_ids))}
 
     def by_id(self, snapshot_ids: Collection[str]) -> Mapping[str, Snapshot]:
         """Return the latest snapshot with each id, by id."""
-        rows = self._rows(_BY_ID, list(snapshot_ids))
-        return {
-            snapshot_id: read_snapshot(snapshot_id, node_id, findings) for snapshot_id, node_id, _, _, findings in rows
-        }
+        return {snapshot.id: snapshot for _, snapshot in self._find(_BY_ID, list(snapshot_ids))}
 
     def by_content(self, keys: Collection[ContentKey]) -> Mapping[ContentKey, Snapshot]:
         """Return the latest snapshot with each content, by content key."""
-        rows = self._rows(
-            _BY_CONTENT,
-            [key.node_id for key in keys],
-            [key.ruleset_version for key in keys],
-            [key.digest for key in keys],
-        )
+        wanted = [(key.node_id, key.ruleset_version, key.digest) for key in keys]
+        columns = [list(column) for column in zip(*wanted, strict=True)] or [[], [], []]
         return {
-            ContentKey(node_id, ruleset, digest): read_snapshot(snapshot_id, node_id, findings)
-            for snapshot_id, node_id, ruleset, digest, findings in rows
+            ContentKey(snapshot.node_id, *content): snapshot for content, snapshot in self._find(_BY_CONTENT, *columns)
         }
 
-    def _rows(self, query: LiteralString, *wanted: list[str]) -> Iterator[tuple[Any, ...]]:
+    def _find(self, query: LiteralString, *wanted: list[str]) -> Iterator[tuple[tuple[str, str], Snapshot]]:
         with self._connection.transaction("reading the history", read_only=True) as transaction:
             parameters = (*wanted, self._organization, self._organization)
             with closing(transaction.stream(query, parameters, first=ROWS_PER_FETCH, then=ROWS_PER_FETCH)) as rows:
-                yield from rows
+                for seq, snapshot_id, node_id, ruleset, digest, findings in rows:
+                    # The latest snapshot of a node is as a rule the one its plan refers to, too.
+                    snapshot = self._read.get(seq)
+                    if snapshot is None:
+                        snapshot = self._read[seq] = read_snapshot(snapshot_id, node_id, findings)
+                    yield (ruleset, digest), snapshot
 
 
 # The newest of each is found on the narrow columns alone, and the findings are read only of those.
 _LATEST: LiteralString = f"""
-    SELECT coalesce(found.id, ''), found.node_id, '', '', found.findings::text
+    SELECT seq, coalesce(found.id, ''), found.node_id, '', '', found.findings::text
     FROM {SNAPSHOT_TABLE} AS found JOIN (
-        SELECT max(seq) AS seq FROM {SNAPSHOT_TABLE} JOIN unnest(%s::text[]) AS wanted (node_id) USING (node_id)
+        SELECT max(seq) AS seq FROM {SNAPSHOT_TABLE} JOIN unnest(%b::text[]) AS wanted (node_id) USING (node_id)
         WHERE org = %s GROUP BY node_id) AS newest USING (seq)
     WHERE found.org = %s"""
 _BY_ID: LiteralString = f"""
-    SELECT coalesce(found.id, ''), found.node_id, '', '', found.findings::text
+    SELECT seq, found.id, found.node_id, '', '', found.findings::text
     FROM {SNAPSHOT_TABLE} AS found JOIN (
-        SELECT max(seq) AS seq FROM {SNAPSHOT_TABLE} JOIN unnest(%s::text[]) AS wanted (id) USING (id)
+        SELECT max(seq) AS seq FROM {SNAPSHOT_TABLE} JOIN unnest(%b::text[]) AS wanted (id) USING (id)
         WHERE org = %s GROUP BY id) AS newest USING (seq)
     WHERE found.org = %s"""
 _BY_CONTENT: LiteralString = f"""
-    SELECT coalesce(found.id, ''), found.node_id, found.ruleset_ver, found.content_hash_v1, found.findings::text
+    SELECT seq, coalesce(found.id, ''), found.node_id, found.ruleset_ver, found.content_hash_v1, found.findings::text
     FROM {SNAPSHOT_TABLE} AS found JOIN (
         SELECT max(seq) AS seq FROM {SNAPSHOT_TABLE}
-            JOIN unnest(%s::text[], %s::text[], %s::text[]) AS wanted (node_id, ruleset_ver, content_hash_v1)
+            JOIN unnest(%b::text[], %b::text[], %b::text[]) AS wanted (node_id, ruleset_ver, content_hash_v1)
             USING (node_id, ruleset_ver, content_hash_v1)
         WHERE org = %s GROUP BY node_id, ruleset_ver, content_hash_v1) AS newest USING (seq)
     WHERE found.org = %s"""

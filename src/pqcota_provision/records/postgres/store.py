@@ -95,7 +95,7 @@ class PostgresRecordStore:
 _INSERT: LiteralString = f"""
     INSERT INTO {RECORD_TABLE} (org, id, node_id, app_keys, plan_id, record)
     SELECT %s, new.id, new.node_id, new.app_keys, new.plan_id, new.record::jsonb
-    FROM unnest(%s::text[], %s::text[], %s::text[], %s::text[], %s::text[])
+    FROM unnest(%b::text[], %b::text[], %b::text[], %b::text[], %b::text[])
         WITH ORDINALITY AS new (id, node_id, app_keys, plan_id, record, position)
     ORDER BY new.position"""
 
@@ -108,7 +108,7 @@ def _columns(batch: list[ProvisioningRecord]) -> tuple[list[str], ...]:
 def _row(record: ProvisioningRecord) -> tuple[str, str, str, str, str]:
     json_text = dump_message(record, indent=None)
     row = (record.id, record.node_id, ",".join(record.app_keys), record.plan_id, json_text)
-    if _NUL_IN_JSON.search(json_text):
+    if "\\u0000" in json_text and _NUL_IN_JSON.search(json_text):
         raise RecordUnstorable(f"the record {quote(record.id)} holds a NUL character, which Postgres cannot keep")
     try:
         "".join(row).encode()
