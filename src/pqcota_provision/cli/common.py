@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeVar
 import click
 
 from pqcota_provision._version import __version__
-from pqcota_provision.errors import PROBLEMS_SHOWN, InputUnreadable, OutputClosed, OutputFailed, PqcotaError
+from pqcota_provision.errors import (
+    PROBLEMS_SHOWN,
+    InputUnreadable,
+    OutputClosed,
+    OutputFailed,
+    PqcotaError,
+    UsageProblem,
+)
 from pqcota_provision.text import printable, quote
 
 if TYPE_CHECKING:
@@ -153,7 +160,9 @@ def environment(name: str) -> str:
 
 
 def read_input(path: str) -> bytes:
-    """Return the bytes of a file, or of standard input for ``-``; raises InputUnreadable."""
+    """Return the bytes of a file, or of standard input for ``-``; raises InputUnreadable or UsageProblem."""
+    if not path:
+        raise UsageProblem("the name of the plan is empty", remedy="Name a file, or pass - to read standard input.")
     shown = "standard input" if path == STANDARD_STREAM else quote(path)
     try:
         if path == STANDARD_STREAM:

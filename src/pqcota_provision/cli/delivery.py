@@ -95,11 +95,15 @@ def _place(path: str | None) -> Hashable | None:
     if path is None or path == STANDARD_STREAM:
         path = "/dev/stdout"
     descriptor = _own_descriptor(path)
-    place = os.path.realpath(path) if descriptor is None else descriptor
+    place: str | int = path
     try:
-        status = os.stat(path if descriptor is None else descriptor)
-    except (OSError, ValueError):
+        place = os.path.realpath(path) if descriptor is None else descriptor
+        status = os.stat(place)
+    except OSError:
         return place
+    except ValueError:
+        # No name of a file at all; writing to it will say so.
+        return None
     if stat.S_ISREG(status.st_mode):
         return (status.st_dev, status.st_ino)
     return None if stat.S_ISCHR(status.st_mode) and descriptor is None else place
