@@ -395,7 +395,6 @@ def _restore_files() -> Iterable[Item]:
             loop="{{ pqcota_before.results }}",
             loop_control={"index_var": "pqcota_index", "label": "{{ item.item }}"},
             ignore_errors=True,
-            register="pqcota_put_back",
             when=[NOT_IN_CHECK_MODE, "item.stat.exists"],
         ),
         task(
@@ -405,16 +404,30 @@ def _restore_files() -> Iterable[Item]:
             loop="{{ pqcota_before.results }}",
             loop_control={"label": "{{ item.item }}"},
             ignore_errors=True,
-            register="pqcota_removed",
             when="not item.stat.exists",
         ),
         task(
+            "Look at the files again",
+            "stat",
+            {"path": "{{ item.item }}", "checksum_algorithm": "sha256"},
+            loop="{{ pqcota_before.results }}",
+            loop_control={"label": "{{ item.item }}"},
+            ignore_errors=True,
+            register="pqcota_after",
+        ),
+        # What counts is what is there: a file that never changed may refuse to be written.
+        task(
             "Note which files could not be put back",
             "set_fact",
-            {
-                "pqcota_not_put_back": "{{ (pqcota_put_back.results + pqcota_removed.results) "
-                "| selectattr('failed', 'defined') | selectattr('failed') | map(attribute='item.item') | list }}"
+            {"pqcota_not_put_back": "{{ pqcota_not_put_back + [item.item.item] }}"},
+            loop="{{ pqcota_after.results }}",
+            loop_control={"label": "{{ item.item.item }}"},
+            vars={
+                name: "{{ ['exists', 'checksum', 'mode', 'uid', 'gid'] "
+                f"| map('extract', {stat} | default({{}})) | map('default', '') | list }}}}"
+                for name, stat in {"pqcota_was": "item.item.stat", "pqcota_is": "item.stat"}.items()
             },
+            when="pqcota_was != pqcota_is",
         ),
     )
 
