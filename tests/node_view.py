@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-from conftest import needs, skip_or_fail
+from available import needs, skip_or_fail
 from pqcota_provision.playbook.layout import NodeLayout
 
 TIMEOUT = 60

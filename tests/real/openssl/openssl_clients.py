@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from openssl_host import Connection, Host, Server
 
-from conftest import needs, skip_or_fail
+from available import needs, skip_or_fail
 
 _PYTHON_CLIENT = """
 import socket, ssl, sys

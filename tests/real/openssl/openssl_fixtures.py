@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from openssl_host import Certificate, Host, OpenSsl, Server, tls_server
 
-from conftest import needs, skip_or_fail
+from available import needs, skip_or_fail
 from node_view import TIMEOUT, NodeView, require_node_view
 
 _LIBRARY_VERSION = re.compile(r"Library: OpenSSL (\d+)\.(\d+)\.")

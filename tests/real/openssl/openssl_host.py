@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
 
-from conftest import needs, skip_or_fail
+from available import needs, skip_or_fail
 from node_view import TIMEOUT, NodeView
 from pqcota_provision.plan.model import CryptoRuntime, FinalizedPlan, RemediationAction, RemediationKind
 from pqcota_provision.playbook.layout import NodeLayout, lay_out

@@ -24,7 +24,7 @@ from openssl_host import (
     stock_config,
 )
 
-from conftest import needs, skip_or_fail
+from available import needs, skip_or_fail
 from node_view import NodeView
 from pqcota_provision.plan.model import RemediationKind
 

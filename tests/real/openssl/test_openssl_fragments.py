@@ -23,7 +23,7 @@ from openssl_host import (
     tls_server,
 )
 
-from conftest import needs
+from available import needs
 from node_view import NodeView
 from pqcota_provision.plan.model import RemediationKind
 

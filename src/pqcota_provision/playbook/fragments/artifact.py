@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from pqcota_provision.plan.model import CryptoRuntime, RemediationAction, RemediationKind
+from pqcota_provision.playbook.fragments.openssl_config import DEFAULT_SECTION, OpenSslConfig, read_openssl_config
+from pqcota_provision.text import quote
 
-_DEFAULT_SECTION = "default"
 _PROVIDER_SECTION = "provider_sect"
-_BUILT_IN_PROVIDERS = frozenset(("default", "base", "legacy", "null", "fips"))
-_TRUE_WORDS = frozenset(("1", "yes", "true", "on"))
-_CLASSICAL_GROUP = re.compile(
-    r"(x25519|x448|prime256v1|secp(256|384|521)r1|secp256k1|p-(256|384|521)|ffdhe\d+|brainpoolp\d+[rt]1(tls13)?|default)",
-    re.IGNORECASE,
-)
-_SECTION = re.compile(r"\[\s*([^\]]*?)\s*\]")
+_BUILT_IN_PROVIDERS = frozenset(("base", "legacy", "null", "fips"))
+# OpenSSL 3.0 takes any value for yes; later versions refuse every other spelling.
+_TRUE_WORDS = frozenset(("1", "yes", "YES", "true", "TRUE", "on", "ON"))
+# Those that TLS 1.3 knows: with secp256k1 or brainpoolP256r1 alone no client gets as far as its first message.
+_CLASSICAL_GROUP = re.compile(r"x25519|x448|secp(256|384|521)r1|ffdhe\d+|brainpoolp\d+r1tls13|default")
+_SYNONYMS = {"prime256v1": "secp256r1", "p-256": "secp256r1", "p-384": "secp384r1", "p-521": "secp521r1"}
+_GROUP_MARKS = "?*-"
 _PROPERTY = re.compile(r"(?:\\.|[^=:\s\\])+")
 
 
@@ -37,118 +38,105 @@ def artifact_flaws(action: RemediationAction) -> Iterator[ArtifactFlaw]:
         yield from _jca_flaws(action.config_artifact, injects=injects)
 
 
-@dataclass(slots=True)
-class _Config:
-    """An OpenSSL config as OpenSSL reads it: section name to its (key, value) pairs in order."""
-
-    sections: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
-
-    def get(self, section: str, key: str) -> str:
-        return dict(self.sections.get(section, ())).get(key, "")
-
-
-def _logical_lines(text: str) -> Iterator[str]:
-    pending = ""
-    for line in re.split(r"\r?\n", text):
-        # A lone backslash at the end joins the next line, even to a comment.
-        if line.endswith("\\") and not line.endswith("\\\\"):
-            pending += line[:-1]
-            continue
-        yield pending + line
-        pending = ""
-    if pending:
-        yield pending
-
-
-def _parse_openssl(text: str) -> _Config:
-    config = _Config()
-    section = _DEFAULT_SECTION
-    for line in _logical_lines(text):
-        content = _without_comment(line).strip()
-        if not content:
-            continue
-        if content.startswith("["):
-            match = _SECTION.match(content)
-            section = match.group(1) if match else section
-            config.sections.setdefault(section, [])
-            continue
-        name, separator, value = content.partition("=")
-        if not separator:
-            continue
-        name = name.strip()
-        target = section
-        if "::" in name:
-            target, _, name = (part.strip() for part in name.partition("::"))
-        config.sections.setdefault(target, []).append((name, _unquote(value.strip())))
-    return config
-
-
-def _without_comment(line: str) -> str:
-    quoted = ""
-    escaped = False
-    for index, character in enumerate(line):
-        if escaped:
-            escaped = False
-        elif character == "\\":
-            escaped = True
-        elif quoted:
-            quoted = "" if character == quoted else quoted
-        elif character in "\"'`":
-            quoted = character
-        elif character == "#":
-            return line[:index]
-    return line
-
-
-def _unquote(value: str) -> str:
-    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'`" else value
-
-
 def _openssl_flaws(text: str, *, injects: bool) -> Iterator[ArtifactFlaw]:
-    config = _parse_openssl(text)
-    init = config.get(_DEFAULT_SECTION, "openssl_conf")
-    if not init:
+    config = read_openssl_config(text)
+    if config.error:
+        yield ArtifactFlaw(
+            False,
+            f"is no OpenSSL config: {config.error}, so OpenSSL reads nothing of it nor of a file that includes it",
+        )
+        return
+    init = config.get(DEFAULT_SECTION, "openssl_conf")
+    if init == "" and not config.includes:
         yield ArtifactFlaw(False, "sets no openssl_conf before its first section, so OpenSSL reads nothing of it")
-    provider_sections = {
-        value for pairs in config.sections.values() for key, value in pairs if key == "providers" and value
-    }
-    if _PROVIDER_SECTION in config.sections:
-        provider_sections.add(_PROVIDER_SECTION)
-    if init and injects and not config.get(init, "providers"):
-        yield ArtifactFlaw(False, "reaches no provider section from openssl_conf, so the staged module is never loaded")
-    for section in sorted(provider_sections):
+    elif init and not config.includes:
+        if injects and not _reached_from_openssl_conf(config, "providers"):
+            yield ArtifactFlaw(
+                False, "reaches no provider section from openssl_conf, so the staged module is never loaded"
+            )
+        elif not config.sections.get(init):
+            yield ArtifactFlaw(False, f"points openssl_conf at the section {quote(init)}, where nothing is set")
+    for section in sorted(_reached_from_anywhere(config, "providers") | {_PROVIDER_SECTION} & config.sections.keys()):
         yield from _provider_flaws(config, section)
-    for name, pairs in config.sections.items():
-        for key, value in pairs:
-            if key.lower() in ("groups", "curves") and not _has_classical(value):
-                yield ArtifactFlaw(
-                    True,
-                    f"has a {key} line in [{name}] without any classical group, so classical peers are lost",
-                )
+    yield from _tls_flaws(config)
 
 
-def _provider_flaws(config: _Config, section: str) -> Iterator[ArtifactFlaw]:
-    listed = dict(config.sections.get(section, ()))
-    default = listed.get("default", "")
-    if not default or config.get(default, "activate").lower() not in _TRUE_WORDS:
+def _reached_from_openssl_conf(config: OpenSslConfig, module: str) -> set[str]:
+    """Return the sections that a config module, such as ``providers``, is set up from."""
+    settings = config.sections.get(config.get(DEFAULT_SECTION, "openssl_conf") or "", {})
+    # OpenSSL drops what stands after the last dot, and takes the beginning of a module's name for all of it.
+    return {value for name, value in settings.items() if value and module.startswith(name.rpartition(".")[0] or name)}
+
+
+def _reached_from_anywhere(config: OpenSslConfig, module: str) -> set[str]:
+    """Return also what a file that includes this one may reach."""
+    named = {value for settings in config.sections.values() if (value := settings.get(module))}
+    return named | _reached_from_openssl_conf(config, module)
+
+
+def _provider_flaws(config: OpenSslConfig, section: str) -> Iterator[ArtifactFlaw]:
+    # OpenSSL drops what stands before the first dot of a provider's name.
+    listed = {name.partition(".")[2] or name: target for name, target in config.sections.get(section, {}).items()}
+    if not listed:
+        yield ArtifactFlaw(False, f"lists no provider in {quote(section)}")
+        return
+    activation = config.get(listed.get("default", ""), "activate")
+    if activation is not None and activation not in _TRUE_WORDS:
         yield ArtifactFlaw(
             True,
-            f"lists providers in [{section}] without activating the default provider, "
+            f"lists providers in {quote(section)} without activating the default provider, "
             "which leaves the host with no cryptography, sshd included",
         )
     for name, target in listed.items():
-        if name in _BUILT_IN_PROVIDERS or not target:
+        if name == "default" or not target:
             continue
+        activation = config.get(target, "activate")
+        if activation is not None and activation not in _TRUE_WORDS:
+            yield ArtifactFlaw(
+                False, f"does not activate the provider {quote(name)} with activate = 1, so OpenSSL does not load it"
+            )
         module = config.get(target, "module")
+        if name in _BUILT_IN_PROVIDERS or module is None:
+            continue
         if not module:
-            yield ArtifactFlaw(True, f"gives the provider {name} no module path")
+            yield ArtifactFlaw(True, f"gives the provider {quote(name)} no module path")
         elif not module.startswith("/"):
-            yield ArtifactFlaw(True, f"gives the provider {name} a module path that is not absolute")
+            yield ArtifactFlaw(True, f"gives the provider {quote(name)} a module path that is not absolute")
+
+
+def _tls_flaws(config: OpenSslConfig) -> Iterator[ArtifactFlaw]:
+    for section in sorted(_reached_from_anywhere(config, "ssl_conf")):
+        targets = config.sections.get(section, {})
+        for name in targets.values() if targets else (section,):
+            if name and not config.sections.get(name) and not config.includes:
+                yield ArtifactFlaw(
+                    True,
+                    f"looks for TLS settings in {quote(name)}, where there are none, "
+                    "which stops programs where config_diagnostics = 1 is set",
+                )
+    for section, settings in config.sections.items():
+        for name, value in settings.items():
+            # As OpenSSL does, to tell apart settings of one name.
+            command = name.partition(".")[2] or name
+            if command.lower() in ("groups", "curves") and value is not None and not _has_classical(value):
+                yield ArtifactFlaw(
+                    True,
+                    f"has a {command} line in {quote(section)} without any classical group of TLS 1.3, "
+                    "so classical peers are lost",
+                )
 
 
 def _has_classical(value: str) -> bool:
-    names = (name.lstrip("?*-") for name in re.split(r"[:/]", value.replace(" ", "")))
-    return any(_CLASSICAL_GROUP.fullmatch(name) for name in names)
+    groups: set[str] = set()
+    for part in re.split("[:/]", value):
+        name = part.strip().lstrip(_GROUP_MARKS)
+        marks = part.strip()[: -len(name)] if name else ""
+        group = _SYNONYMS.get(name.lower(), name.lower())
+        if "-" in marks:
+            groups.discard(group)
+        else:
+            groups.add(group)
+    return any(_CLASSICAL_GROUP.fullmatch(group) for group in groups)
 
 
 def _jca_flaws(text: str, *, injects: bool) -> Iterator[ArtifactFlaw]:
