@@ -67,7 +67,7 @@ class Database:
     def dsn_of(self, user: str, **more: str) -> str:
         return self.server.dsn(self.name, user, **more)
 
-    def execute(self, statement: LiteralString | sql.Composed, parameters: tuple[object, ...] = ()) -> None:
+    def execute(self, statement: LiteralString | sql.SQL | sql.Composed, parameters: tuple[object, ...] = ()) -> None:
         with psycopg.connect(self.dsn, autocommit=True) as connection:
             connection.execute(statement, parameters or None)
 

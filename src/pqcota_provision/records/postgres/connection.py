@@ -241,7 +241,10 @@ _CANNOT_CONNECT = (
     (("timeout expired", "timed out"), "it did not answer in time"),
     (("connection refused",), "nothing accepts connections there"),
     (("no such file or directory",), "there is no such socket, so no server runs there"),
-    (("could not translate host name", "failed to resolve host"), "its host name is not known"),
+    (
+        ("could not translate host name", "failed to resolve host", "name or service not known", "name resolution"),
+        "its host name is not known",
+    ),
     (("no password supplied",), "it asks for a password, and none was given"),
     (("password authentication failed", "authentication failed"), "it does not accept that user and password"),
     (("no pg_hba.conf entry",), "its pg_hba.conf does not let that user in from this host"),
