@@ -227,3 +227,11 @@ def test_a_plan_made_in_python_that_could_not_be_signed_soundly_is_refused(plan:
 def test_a_number_given_for_a_known_enum_value_is_signed_under_its_name() -> None:
     by_number, by_name = RemediationAction(kind=1), RemediationAction(kind=RemediationKind.CONFIG_ONLY)
     assert canonical_bytes(FinalizedPlan(actions=(by_number,))) == canonical_bytes(FinalizedPlan(actions=(by_name,)))
+
+
+def test_a_plan_made_in_python_with_numbers_is_signed_as_the_one_that_is_read_back() -> None:
+    action = RemediationAction(target_node_id="n", crypto_runtime=1, kind=2, automation_level=3)
+    plan = FinalizedPlan(status=2, actions=(action, replace(action, kind=99)))
+    assert plan.status is PlanStatus.IN_REVIEW
+    assert canonical_bytes(plan) == canonical_bytes(load_plan(dump_message(plan)))
+    assert b"\0REMEDIATION_KIND_PROVIDER_INJECT\0" in canonical_bytes(plan)
