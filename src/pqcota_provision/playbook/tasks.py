@@ -395,6 +395,7 @@ def _restore_files() -> Iterable[Item]:
             loop="{{ pqcota_before.results }}",
             loop_control={"index_var": "pqcota_index", "label": "{{ item.item }}"},
             ignore_errors=True,
+            register="pqcota_put_back",
             when=[NOT_IN_CHECK_MODE, "item.stat.exists"],
         ),
         task(
@@ -404,6 +405,7 @@ def _restore_files() -> Iterable[Item]:
             loop="{{ pqcota_before.results }}",
             loop_control={"label": "{{ item.item }}"},
             ignore_errors=True,
+            register="pqcota_removed",
             when="not item.stat.exists",
         ),
         task(
@@ -423,9 +425,9 @@ def _restore_files() -> Iterable[Item]:
             loop="{{ pqcota_after.results }}",
             loop_control={"label": "{{ item.item.item }}"},
             vars={
-                name: "{{ ['exists', 'checksum', 'mode', 'uid', 'gid'] "
-                f"| map('extract', {stat} | default({{}})) | map('default', '') | list }}}}"
-                for name, stat in {"pqcota_was": "item.item.stat", "pqcota_is": "item.stat"}.items()
+                "pqcota_compared": ["exists", "checksum", "mode", "uid", "gid"],
+                "pqcota_was": "{{ pqcota_compared | map('extract', item.item.stat) | map('default', '') | list }}",
+                "pqcota_is": "{{ pqcota_compared | map('extract', item.stat | default({})) | map('default', '') | list }}",
             },
             when="pqcota_was != pqcota_is",
         ),
