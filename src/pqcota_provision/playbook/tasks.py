@@ -425,9 +425,9 @@ def _restore_files() -> Iterable[Item]:
             loop="{{ pqcota_after.results }}",
             loop_control={"label": "{{ item.item.item }}"},
             vars={
-                "pqcota_compared": ["exists", "checksum", "mode", "uid", "gid"],
-                "pqcota_was": "{{ pqcota_compared | map('extract', item.item.stat) | map('default', '') | list }}",
-                "pqcota_is": "{{ pqcota_compared | map('extract', item.stat | default({})) | map('default', '') | list }}",
+                "pqcota_facts": ["exists", "checksum", "mode", "uid", "gid"],
+                "pqcota_was": "{{ pqcota_facts | map('extract', item.item.stat) | map('default', '') | list }}",
+                "pqcota_is": "{{ pqcota_facts | map('extract', item.stat | default({})) | map('default', '') | list }}",
             },
             when="pqcota_was != pqcota_is",
         ),
