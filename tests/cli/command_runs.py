@@ -117,8 +117,8 @@ def script(name: str) -> str:
 
 
 def environment(**variables: str) -> dict[str, str]:
-    """Return this process's environment without the suite's variables, with these added."""
-    kept = {name: value for name, value in os.environ.items() if "PQCOTA" not in name}
+    """Return this process's environment without what would change how a command behaves, with these added."""
+    kept = {name: value for name, value in os.environ.items() if "PQCOTA" not in name and name != "PYTHONUNBUFFERED"}
     return {**kept, **variables}
 
 

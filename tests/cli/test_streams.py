@@ -214,6 +214,21 @@ class TestStandardOutput:
         assert ran.status == 1
         assert "No space left" in _one_line(ran)
 
+    @pytest.mark.parametrize("variables", [{}, {"PYTHONUNBUFFERED": "1"}], ids=["buffered", "unbuffered"])
+    def test_a_product_that_is_cut_short_ends_in_1(
+        self, variables: dict[str, str], name: str, plan_path: Path, tmp_path: Path
+    ) -> None:
+        with open(tmp_path / "product", "wb") as product:
+            ran = run_script(
+                name,
+                *self._arguments(name, plan_path),
+                stdout=product,
+                variables={**VARIABLES, **variables},
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)),
+            )
+        assert ran.status == 1
+        assert "File too large" in _one_line(ran)
+
     def test_a_reader_that_went_away_ends_in_1_and_one_line(self, name: str, plan_path: Path) -> None:
         reading, writing = os.pipe()
         os.close(reading)

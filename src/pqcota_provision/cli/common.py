@@ -7,8 +7,8 @@ import errno
 import gc
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, TextIO, TypeVar
 
 import click
 
@@ -34,6 +34,8 @@ INTERRUPTED = 130
 
 STANDARD_STREAM = "-"
 MAX_INPUT_BYTES = 1 << 28
+
+_PIECE = 1 << 18
 
 # click keeps two columns free of the 80 it fills at most.
 _HELP_WIDTH = 78
@@ -104,7 +106,7 @@ def run(command: click.Command, argv: Sequence[str] | None) -> int:
         return REFUSED
     except OSError as error:
         # Such as what --help meets on a full disk.
-        silence_stdout()
+        silence(sys.stdout)
         say(name, f"the command cannot go on: {reason_of(error)}")
         return REFUSED
 
@@ -125,12 +127,14 @@ def _invoke(command: click.Command, name: str, arguments: list[str]) -> int:
 
 
 def say(command: str, sentence: str) -> None:
-    """Print one line on stderr under the command's name; a closed stderr is no reason to fail."""
+    """Print one line on stderr under the command's name; a stderr that is closed or broken is no reason to fail."""
     if sys.stderr is None:
         # print would fall back to standard output.
         return
-    with contextlib.suppress(OSError, ValueError):
+    try:
         print(f"{command}: {sentence}", file=sys.stderr, flush=True)
+    except (OSError, ValueError):
+        silence(sys.stderr)
 
 
 def report_error(command: str, error: PqcotaError) -> None:
@@ -183,14 +187,39 @@ def write_output(parts: Iterable[str]) -> None:
     """Write the product to standard output, whole; raises OutputFailed, or OutputClosed if nobody reads it any more."""
     try:
         stream = _open_stream(sys.stdout)
-        for part in parts:
-            stream.write(part.encode("utf-8"))
+        write_all(stream, parts)
         stream.flush()
     except (OSError, ValueError) as error:
-        silence_stdout()
+        silence(sys.stdout)
         if isinstance(error, OSError) and error.errno == errno.EPIPE:
             raise OutputClosed("standard output was closed before all of it was written") from None
         raise OutputFailed(f"standard output cannot be written: {reason_of(error)}") from None
+
+
+def write_all(stream: IO[bytes], parts: Iterable[str]) -> None:
+    """Write text as UTF-8, in large pieces and to its end; raises OSError.
+
+    Standard output without a buffer (PYTHONUNBUFFERED) may take less than it is given, and says so in passing.
+    """
+    for piece in _pieces(parts):
+        rest = memoryview(piece)
+        while rest:
+            taken = stream.write(rest)
+            if not taken:
+                raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+            rest = rest[taken:]
+
+
+def _pieces(parts: Iterable[str]) -> Iterator[bytes]:
+    pending: list[str] = []
+    size = 0
+    for part in parts:
+        pending.append(part)
+        size += len(part)
+        if size >= _PIECE:
+            yield "".join(pending).encode("utf-8")
+            pending, size = [], 0
+    yield "".join(pending).encode("utf-8")
 
 
 def _open_stream(stream: TextIO | None) -> BinaryIO:
@@ -200,11 +229,13 @@ def _open_stream(stream: TextIO | None) -> BinaryIO:
     return stream.buffer
 
 
-def silence_stdout() -> None:
-    """Point standard output at nothing, so that the interpreter's last flush fails in silence."""
-    with contextlib.suppress(OSError, ValueError, AttributeError):
+def silence(stream: TextIO | None) -> None:
+    """Point a stream that failed at nothing, so that the interpreter's last flush of it succeeds."""
+    if stream is None:
+        return
+    with contextlib.suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, sys.stdout.fileno())
+        os.dup2(null, stream.fileno())
         os.close(null)
 
 

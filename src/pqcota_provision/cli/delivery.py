@@ -8,7 +8,7 @@ import os
 import stat
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 
-from pqcota_provision.cli.common import STANDARD_STREAM, reason_of, write_output
+from pqcota_provision.cli.common import STANDARD_STREAM, reason_of, write_all, write_output
 from pqcota_provision.errors import OutputFailed, UsageProblem
 from pqcota_provision.text import quote
 
@@ -123,7 +123,7 @@ class _StagedFile:
 
     def write(self, parts: Iterable[str]) -> None:
         with open(self._handle, "wb") as file:
-            file.writelines(part.encode("utf-8") for part in parts)
+            write_all(file, parts)
             file.flush()
             self._take_over_owner_and_mode(file.fileno())
             os.fsync(file.fileno())
@@ -209,7 +209,7 @@ def _write_stream(path: str, parts: Iterable[str]) -> None:
     descriptor = _own_descriptor(path)
     # Opened anew, a file that others write to would lose its end or have it written over.
     with open(path if descriptor is None else os.dup(descriptor), "wb") as file:
-        file.writelines(part.encode("utf-8") for part in parts)
+        write_all(file, parts)
 
 
 def _umask() -> int:

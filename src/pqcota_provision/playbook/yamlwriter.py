@@ -33,7 +33,10 @@ _UNSAFE_TAG = "!unsafe"
 _STRING_TAG = "tag:yaml.org,2002:str"
 # Words without any YAML indicator: the emitter would write them as they are.
 _PLAIN_WORDS = re.compile(r"[A-Za-z_/][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*")
-_ONE_LINE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,78}[\x21-\x7e])?")
+_ONE_LINE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
+_LINES = re.compile(r"[\x21-\x7e][\x20-\x7e\n]*")
+# What the emitter writes before the text on the line on which it decides whether to fold it.
+_FOLD_LEAD = len(f"k: {_UNSAFE_TAG} '")
 _MAX_EMPTY_LINES = 2
 
 
@@ -154,9 +157,14 @@ class YamlWriter:
         unsafe = isinstance(value, Unsafe) and is_string
         if isinstance(value, str) and is_string and _PLAIN_WORDS.fullmatch(value):
             return value
-        if unsafe and _ONE_LINE.fullmatch(text):
-            # What the emitter writes for such text; the quote is all that has to be escaped.
+        # What the emitter writes for plain text on one line and on several; that is all but some texts, and the
+        # emitter is slow.
+        if unsafe and _FOLD_LEAD + len(text) + text.count("'") <= _FOLD_WIDTH and _ONE_LINE.fullmatch(text):
             return f"{_UNSAFE_TAG} '" + text.replace("'", "''") + "'"
+        if "\n" in text and " \n" not in text and not text.endswith(("\n\n", " ")) and _LINES.fullmatch(text):
+            head = f"{_UNSAFE_TAG} |" if unsafe else "|"
+            lines = text.removesuffix("\n").split("\n")
+            return "\n".join((head if text.endswith("\n") else f"{head}-", *(line and f"  {line}" for line in lines)))
         implicit = (False, False) if unsafe else (is_string, True)
         style = "|" if "\n" in text else None
         stream = io.StringIO()
