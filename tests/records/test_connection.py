@@ -192,6 +192,13 @@ def test_a_password_that_is_also_something_else_is_not_repeated(dsn: str) -> Non
     assert_silent(raised.value)
 
 
+def test_a_password_of_one_letter_leaves_a_sentence(closed_port: int) -> None:
+    with pytest.raises(RecordsUnavailable) as raised:
+        Connection.open(f"host=127.0.0.1 port={closed_port} dbname=app user=writer password=a")
+    where = f'the database on 127.0.0.1 port {closed_port} as "writer"'
+    assert str(raised.value) == f"cannot connect to {where}: nothing accepts connections there"
+
+
 def test_a_message_of_the_server_that_holds_the_password_is_withheld(login: Login) -> None:
     login.database.execute("ALTER ROLE " + login.user + " PASSWORD 'horse'")
     dsn = login.database.dsn_of(login.user, password="horse")

@@ -335,6 +335,15 @@ def test_a_history_that_the_role_may_not_read_is_no_absent_history(database: Dat
             history.latest(["node-1"])
 
 
+def test_a_snapshot_of_no_node_is_no_reason_to_fail(database: Database, connection: Connection) -> None:
+    database.create_history()
+    database.execute("ALTER TABLE pqcota_snapshots ALTER node_id DROP NOT NULL")
+    database.execute("INSERT INTO pqcota_snapshots (id, org) VALUES ('snap-1', 'acme')")
+    history = PostgresHistory(connection, "acme")
+    recording = record_plan(plan_of(action(1, by_id("snap-1"))), history=history, now=NOW)
+    assert 'is one of the node "", not of "node-1"' in recording.records[0].snapshot_resolutions[0].reason
+
+
 def test_a_missing_table_is_said_to_be_missing_and_not_created_by_reading(
     database: Database, store: PostgresRecordStore
 ) -> None:

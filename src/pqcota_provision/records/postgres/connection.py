@@ -103,7 +103,7 @@ class Connection:
         ``doing`` completes "the database failed while …". Raises RecordsUnavailable for whatever the server or
         the network does, CommitUncertain if it does so during the commit.
         """
-        transaction = Transaction(self, doing)
+        transaction = Transaction(self, doing, read_only=read_only)
         transaction.run("BEGIN READ ONLY" if read_only else "BEGIN READ WRITE")
         try:
             transaction.limit(self._statement_timeout)
@@ -161,9 +161,10 @@ class Connection:
 class Transaction:
     """The statements of one transaction; every answer is waited for a bounded time."""
 
-    def __init__(self, connection: Connection, doing: str) -> None:
+    def __init__(self, connection: Connection, doing: str, *, read_only: bool) -> None:
         self._connection = connection
         self._doing = doing
+        self._read_only = read_only
         self._limit: float = STATEMENT_TIMEOUT
 
     def limit(self, statement_timeout: float) -> None:
@@ -222,7 +223,7 @@ class Transaction:
                 cursor.execute("COMMIT")
                 ended_as = cursor.statusmessage
         except (psycopg.Error, OSError) as error:
-            if self._connection.broken:
+            if self._connection.broken and not self._read_only:
                 raise CommitUncertain(f"the connection to the database broke at the end of {self._doing}") from None
             raise self._connection.explain(error, self._doing) from None
         if ended_as != "COMMIT":

@@ -64,18 +64,20 @@ class Dsn:
         """Return in words which server is meant, leaving out whatever could be part of a password."""
         known = {**pq_defaults(), **self.parameters}
         if "service" in known and "host" not in self.parameters:
-            words = [f"service {quote(known['service'])}"]
+            named = [("the service", quote(known["service"]))]
         else:
-            words = ["database", *([quote(known["dbname"])] if known.get("dbname") else [])]
-            host = known.get("host") or known.get("hostaddr")
-            if host and _HOST.fullmatch(host):
-                words.append(f"on {host}")
-            port = known.get("port")
-            if port and _PORT.fullmatch(port):
-                words.append(f"port {port}")
-            if known.get("user"):
-                words.append(f"as {quote(known['user'])}")
-        return " ".join(("the", *(word for word in words if not self.reveals(word, more_secrets))))
+            host = known.get("host") or known.get("hostaddr", "")
+            port = known.get("port", "")
+            named = [
+                ("the database", quote(known["dbname"]) if known.get("dbname") else ""),
+                ("on", host if _HOST.fullmatch(host) else ""),
+                ("port", port if _PORT.fullmatch(port) else ""),
+                ("as", quote(known["user"]) if known.get("user") else ""),
+            ]
+        shown = [f"{what} {name}" for what, name in named if name and not self.reveals(name, more_secrets)]
+        if not shown or not shown[0].startswith(named[0][0]):
+            shown.insert(0, named[0][0])
+        return " ".join(shown)
 
 
 def _is_ambiguous(parameters: Mapping[str, str]) -> bool:

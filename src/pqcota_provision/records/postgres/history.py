@@ -69,7 +69,7 @@ _LATEST: LiteralString = f"""
         WHERE org = %s GROUP BY node_id) AS newest USING (seq)
     WHERE found.org = %s"""
 _BY_ID: LiteralString = f"""
-    SELECT seq, found.id, found.node_id, '', '', found.findings::text
+    SELECT seq, found.id, coalesce(found.node_id, ''), '', '', found.findings::text
     FROM {SNAPSHOT_TABLE} AS found JOIN (
         SELECT max(seq) AS seq FROM {SNAPSHOT_TABLE} JOIN unnest(%b::text[]) AS wanted (id) USING (id)
         WHERE org = %s GROUP BY id) AS newest USING (seq)
