@@ -203,6 +203,11 @@ class TestApprovals:
         assert (ran.status, _notices(ran)) == (0, [["advice", "approval-label"]])
         assert "carol agrees" in ran.err
 
+    def test_a_label_is_pointed_out_where_no_signature_is_left_beside_it(self) -> None:
+        said = assert_refused(_provision(altered(COMPLETE, approvalSignatures=["carol agrees"])))
+        assert "advice approval-label" in said
+        assert "carol agrees" in said
+
     @pytest.mark.parametrize("keys", [None, "", "  ", " , ,"])
     def test_without_any_registered_key_there_is_no_playbook(
         self, keys: str | None, monkeypatch: pytest.MonkeyPatch

@@ -16,7 +16,7 @@ from pqcota_provision.plan.approvals import ApprovalVerification, verify_approva
 from pqcota_provision.plan.gates import check_executable
 from pqcota_provision.plan.keys import PublicKey, parse_key_map
 from pqcota_provision.plan.model import FinalizedPlan
-from pqcota_provision.plan.notices import has_blanks
+from pqcota_provision.plan.notices import approval_label_notices, has_blanks
 from pqcota_provision.plan.protojson import load_plan
 from pqcota_provision.playbook.generate import Direction, Playbook, generate
 from pqcota_provision.playbook.levels import Level
@@ -198,7 +198,12 @@ def _verify(plan: FinalizedPlan, *, allow_unverified: bool) -> ApprovalVerificat
         common.say(COMMAND, "approvals were NOT verified: no key is registered and the command line allows that.")
         return None
     verification = verify_approvals(plan, keys)
-    verification.require()
+    try:
+        verification.require()
+    except ApprovalsNotVerified:
+        # No playbook will come out that could carry them.
+        common.report_notices(COMMAND, approval_label_notices(plan))
+        raise
     approvers = join_names([quote(approver) for approver in verification.approved])
     common.say(COMMAND, f"approved by {approvers}.")
     return verification

@@ -99,14 +99,19 @@ def plan_notices(plan: FinalizedPlan) -> Iterator[Notice]:
             "The plan has no finalizedAt, so nobody can tell when it was approved.",
             "Let pqcota-approve finalize the plan; it sets the time and signs it.",
         )
+    yield from approval_label_notices(plan)
+    for action in plan.actions:
+        yield from _evidence_notices(plan, action)
+
+
+def approval_label_notices(plan: FinalizedPlan) -> Iterator[Notice]:
+    """Yield a notice for each approval entry that is no signature."""
     for entry in signature_labels(plan):
         yield Notice(
             NoticeId.APPROVAL_LABEL,
             f"The approval entry {quote(entry, 48)} is a label, not a signature; it proves nothing.",
             "Remove the label, or have that person approve with pqcota-approve.",
         )
-    for action in plan.actions:
-        yield from _evidence_notices(plan, action)
 
 
 def _evidence_notices(plan: FinalizedPlan, action: RemediationAction) -> Iterator[Notice]:
