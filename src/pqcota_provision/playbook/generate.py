@@ -99,17 +99,17 @@ class _Renderer:
         # Nodes that get the same share one body.
         self._bodies: dict[object, tuple[str, ...]] = {}
 
-    def render(self, plan: FinalizedPlan, level: Level, layouts: Sequence[NodeLayout]) -> Iterator[str]:
-        yield "---\n"
-        yield comment_lines(_header(plan, level, layouts, forward=self._forward))
-        yield "\n"
-        yield from self._inventory_play([layout.node for layout in layouts])
+    def render(self, plan: FinalizedPlan, level: Level, layouts: Sequence[NodeLayout]) -> list[str]:
+        parts = ["---\n", comment_lines(_header(plan, level, layouts, forward=self._forward)), "\n"]
+        parts += self._inventory_play([layout.node for layout in layouts])
         for layout in layouts:
-            yield "\n"
-            yield from self._node_play(layout)
+            parts.append("\n")
+            parts += self._node_play(layout)
+            parts += self._body(layout)
+        return parts
 
-    def _inventory_play(self, nodes: Sequence[str]) -> Iterator[str]:
-        yield from self._play(
+    def _inventory_play(self, nodes: Sequence[str]) -> list[str]:
+        return self._play(
             {
                 "name": "Check the inventory",
                 "hosts": "localhost",
@@ -120,15 +120,14 @@ class _Renderer:
             }
         )
 
-    def _node_play(self, layout: NodeLayout) -> Iterator[str]:
+    def _node_play(self, layout: NodeLayout) -> list[str]:
         verb = "Provision" if self._forward else "Roll back"
-        yield from self._play(
+        return self._play(
             {"name": f"{verb} {layout.node}", "hosts": layout.node, "become": True, "gather_facts": False},
             tuple(_about_actions(layout)),
         )
-        yield from self._body(layout)
 
-    def _play(self, entries: Mapping[str, Value | Sequence[Item]], comments: tuple[str, ...] = ()) -> Iterator[str]:
+    def _play(self, entries: Mapping[str, Value | Sequence[Item]], comments: tuple[str, ...] = ()) -> list[str]:
         return self._writer.sequence([Item(entries, comments)])
 
     def _body(self, layout: NodeLayout) -> tuple[str, ...]:

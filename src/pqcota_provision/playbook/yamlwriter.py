@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeGuard
 
 from yaml.emitter import Emitter
@@ -66,41 +66,52 @@ class YamlWriter:
 
     def __init__(self) -> None:
         self._scalars: dict[str | Unsafe, str] = {}
-        # The item is kept beside its text, so that its identity stays its own.
-        self._shared: dict[tuple[int, int], tuple[Item, str]] = {}
+        # By indent and identity. The item is kept beside its text, so that its identity stays its own.
+        self._shared: dict[int, dict[int, tuple[Item, str]]] = {}
         self._resolver = Resolver()
 
-    def sequence(self, items: Iterable[Item], indent: int = 0) -> Iterator[str]:
-        """Yield the text of a block sequence, in parts, its dashes standing at the indent."""
+    def sequence(self, items: Iterable[Item], indent: int = 0) -> list[str]:
+        """Return the text of a block sequence, in parts, its dashes standing at the indent."""
+        parts: list[str] = []
+        self._add_sequence(items, indent, parts)
+        return parts
+
+    def _add_sequence(self, items: Iterable[Item], indent: int, parts: list[str]) -> None:
+        shared = self._shared.setdefault(indent, {})
         for item in items:
             if not item.shared:
-                yield from self._item(item, indent)
+                self._add_item(item, indent, parts)
                 continue
-            known = self._shared.get((id(item), indent))
+            known = shared.get(id(item))
             if known is None:
-                known = self._shared[id(item), indent] = (item, "".join(self._item(item, indent)))
-            yield known[1]
+                own_parts: list[str] = []
+                self._add_item(item, indent, own_parts)
+                known = shared[id(item)] = (item, "".join(own_parts))
+            parts.append(known[1])
 
-    def _item(self, item: Item, indent: int) -> Iterator[str]:
+    def _add_item(self, item: Item, indent: int, parts: list[str]) -> None:
         pad = " " * indent
         entries = iter(item.entries.items())
         first = self._entry(*next(entries), indent + 2)[indent + 2 :]
-        directive = ""
+        pending = ""
+        if item.comments:
+            pending = comment_lines(item.comments, indent)
         if first.startswith("#"):
             directive, _, first = first.partition("\n")
-            directive, first = f"{pad}{directive}\n", first[indent + 2 :]
+            pending += f"{pad}{directive}\n"
+            first = first[indent + 2 :]
         if item.noqa:
             first = first.replace("\n", "  # noqa: " + " ".join(item.noqa) + "\n", 1)
-        pending = [comment_lines(item.comments, indent), directive, f"{pad}- {first}"]
+        pending += f"{pad}- {first}"
         for key, value in entries:
             if _holds_items(value):
-                pending.append(f"{pad}  {key}:\n")
-                yield "".join(pending)
-                pending = []
-                yield from self.sequence(value, indent + 4)
+                parts.append(f"{pending}{pad}  {key}:\n")
+                pending = ""
+                self._add_sequence(value, indent + 4, parts)
             else:
-                pending.append(self._entry(key, value, indent + 2))
-        yield "".join(pending)
+                pending += self._entry(key, value, indent + 2)
+        if pending:
+            parts.append(pending)
 
     def _mapping(self, entries: Mapping[str, Value], indent: int) -> str:
         return "".join(self._entry(key, value, indent) for key, value in entries.items())
