@@ -89,4 +89,4 @@ def _summary(plan: FinalizedPlan, signed: FinalizedPlan, approver: str) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
-    return common.run(command, argv)
+    return common.run(command, argv, collect_garbage=False)

@@ -86,10 +86,14 @@ def help_text(command: click.Command, *subcommands: str) -> str:
     return command.get_help(context) + "\n"
 
 
-def run(command: click.Command, argv: Sequence[str] | None) -> int:
-    """Run a click command whose callback returns its exit status; no error of a user ends in a traceback."""
+def run(command: click.Command, argv: Sequence[str] | None, *, collect_garbage: bool = True) -> int:
+    """Run a click command whose callback returns its exit status; no error of a user ends in a traceback.
+
+    Looking for garbage only costs time where all that a command makes lives to its end.
+    """
     name = command.name or "pqcota"
-    gc.enable()
+    if collect_garbage:
+        gc.enable()
     try:
         return _invoke(command, name, sys.argv[1:] if argv is None else list(argv))
     except click.UsageError as error:
@@ -109,6 +113,8 @@ def run(command: click.Command, argv: Sequence[str] | None) -> int:
         silence(sys.stdout)
         say(name, f"the command cannot go on: {reason_of(error)}")
         return REFUSED
+    finally:
+        gc.enable()
 
 
 def _invoke(command: click.Command, name: str, arguments: list[str]) -> int:

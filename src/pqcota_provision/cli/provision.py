@@ -261,4 +261,4 @@ def _notice_entry(notice: Notice) -> dict[str, str]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
-    return common.run(command, argv)
+    return common.run(command, argv, collect_garbage=False)
