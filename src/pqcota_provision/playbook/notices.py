@@ -196,8 +196,9 @@ def _jca_provider_notices(action: RemediationAction) -> Iterator[Notice]:
         action,
         NoticeId.PROVIDER_SLOT_TAKEN,
         f"Registering {provider} takes over provider {PROVIDER_SLOT}; what was there, SunRsaSign on a stock JDK, "
-        "is no longer listed.",
-        "Register the displaced provider again under a free number where the app needs it.",
+        "is no longer listed, and later providers are asked after it.",
+        "Try the app's TLS before activation; where it fails, register the provider in configArtifact under the "
+        "first free number (13 on a stock JDK 9 or later for Linux).",
     )
 
 

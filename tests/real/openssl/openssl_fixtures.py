@@ -67,13 +67,13 @@ def openssl(request: pytest.FixtureRequest) -> OpenSsl:
 
 
 @pytest.fixture(scope="session")
-def private_mounts(tmp_path_factory: pytest.TempPathFactory) -> None:
+def openssl_mounts(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Skip what needs private mounts where the machine allows none."""
     require_node_view(tmp_path_factory.mktemp("mounts"))
 
 
 @pytest.fixture
-def node(tmp_path: Path, private_mounts: None) -> NodeView:
+def node(tmp_path: Path, openssl_mounts: None) -> NodeView:
     """A node on which nothing has been placed yet."""
     return NodeView(tmp_path)
 
@@ -125,7 +125,7 @@ def modules(openssl_directory: Path) -> dict[str, bytes]:
 
 @pytest.fixture(scope="session")
 def restricted_server(
-    openssl_3_5: OpenSsl, certificate: Certificate, tmp_path_factory: pytest.TempPathFactory, private_mounts: None
+    openssl_3_5: OpenSsl, certificate: Certificate, tmp_path_factory: pytest.TempPathFactory, openssl_mounts: None
 ) -> Iterator[Callable[[str], Server]]:
     """Return a function that gives a TLS 1.3 server which knows only the named groups."""
     host = Host(NodeView(tmp_path_factory.mktemp("servers")), openssl_3_5, "/dev/null")

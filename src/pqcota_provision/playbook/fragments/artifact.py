@@ -18,6 +18,9 @@ _TRUE_WORDS = frozenset(("1", "yes", "YES", "true", "TRUE", "on", "ON"))
 _CLASSICAL_GROUP = re.compile(r"x25519|x448|secp(256|384|521)r1|ffdhe\d+|brainpoolp\d+r1tls13|default")
 _SYNONYMS = {"prime256v1": "secp256r1", "p-256": "secp256r1", "p-384": "secp384r1", "p-521": "secp521r1"}
 _GROUP_MARKS = "?*-"
+# Since JDK 9 on Linux; others list up to one more.
+_STOCK_PROVIDERS = 12
+_PROVIDER_KEY = re.compile(r"security\.provider\.([1-9]\d*)", re.ASCII)
 _PROPERTY = re.compile(r"(?:\\.|[^=:\s\\])+")
 
 
@@ -146,8 +149,19 @@ def _jca_flaws(text: str, *, injects: bool) -> Iterator[ArtifactFlaw]:
             False,
             "sets jdk.tls.namedGroups, which a JVM takes as a system property only and never from a security file",
         )
-    if injects and not any(key.startswith("security.provider.") for key in keys):
+    numbers = {int(match.group(1)) for key in keys if (match := _PROVIDER_KEY.fullmatch(key))}
+    if injects and not numbers:
         yield ArtifactFlaw(False, "has no security.provider line, so the staged JAR is never registered")
+    reached = _STOCK_PROVIDERS + 1
+    for number in sorted(numbers):
+        if number > reached:
+            yield ArtifactFlaw(
+                False,
+                f"registers provider {number} after a gap, where a JVM stops reading: a stock JDK lists "
+                f"{_STOCK_PROVIDERS} providers, so the first free number is {_STOCK_PROVIDERS + 1}",
+            )
+            return
+        reached += number == reached
 
 
 def _property_keys(text: str) -> Iterator[str]:

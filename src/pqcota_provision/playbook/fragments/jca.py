@@ -92,10 +92,20 @@ def _inject_explanation(action: RemediationAction, provider_class: str) -> list[
             "This class assumes BouncyCastle 1.80 or later. Older releases keep their post-quantum algorithms in",
             f"{BOUNCY_CASTLE_OLD_PQC}.",
         ]
+    lines += [
+        f"Slot {PROVIDER_SLOT} is taken over, not inserted: whatever was provider {PROVIDER_SLOT} drops off the list,",
+        "on a stock JDK that is SunRsaSign. TLS with RSA certificates then fails unless this provider brings RSA;",
+        "to keep SunRsaSign, list it again under the first free number, 13 on a stock JDK 9 or later for Linux.",
+        "A JVM reads no number after a gap.",
+    ]
+    if provider_class == BOUNCY_CASTLE:
+        lines += [
+            f"In slot {PROVIDER_SLOT} BouncyCastle is asked before SunEC and SunJCE. With releases 1.72 and 1.80 JSSE",
+            "then fails on x25519, and key stores made by keytool do not open. A configArtifact that registers it",
+            "under the first free number instead has neither effect; try TLS before a service relies on this file.",
+        ]
     return [
         *lines,
-        f"Slot {PROVIDER_SLOT} is taken over, not inserted: whatever was provider {PROVIDER_SLOT} drops off the list,",
-        "on a stock JDK that is SunRsaSign. List it again under a free number where RSA is still needed.",
         "A staged JAR is not loaded by itself: the JVM argument file puts it on the boot class path.",
         "Undone by removing both files; the rollback playbook removes them.",
     ]
