@@ -14,7 +14,7 @@ from pathlib import Path
 from fleet import LOGIN_USER, Fleet, Host
 
 NODE_PYTHON = "/usr/bin/python3"
-RUN_TIMEOUT = 240.0
+RUN_TIMEOUT = 600.0
 
 _RECAP = re.compile(r"^(?P<host>\S+)\s+: (?P<counts>ok=.*)$", re.MULTILINE)
 
@@ -112,9 +112,7 @@ class Project:
             "GlobalKnownHostsFile": "none",
             "IdentitiesOnly": "yes",
             "IdentityAgent": "none",
-            "ConnectTimeout": 5,
-            "ServerAliveInterval": 1,
-            "ServerAliveCountMax": 3,
+            "ConnectTimeout": 30,
             "ControlMaster": "auto",
             "ControlPersist": "60s",
         }
