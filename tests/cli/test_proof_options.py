@@ -170,3 +170,9 @@ def test_an_organization_that_may_not_be_used_is_refused(
 ) -> None:
     monkeypatch.setenv("PQCOTA_REQUIRE_ORG", "1")
     assert "PQCOTA_REQUIRE_ORG" in refused(capsys, *ASKING, "--proofs", proofs, plan, status=2)
+
+
+def test_a_rollback_never_waits_for_a_proof(plan: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    nowhere = str(tmp_path / "nowhere")
+    assert provision.main(["--allow-incomplete", *ASKING, "--proofs", nowhere, "--rollback", plan]) == 0
+    assert capsys.readouterr().out.startswith("---\n")

@@ -15,7 +15,7 @@ from pqcota_provision.plan.timestamp import Timestamp
 from pqcota_provision.proof.state import NodeState
 from pqcota_provision.proof.store import DirectoryProofStore
 
-ROUNDS = 25
+ROUNDS = 15
 MOST_RECORDS = 3
 LONGEST_LIFE_AFTER = 0.02
 
@@ -63,6 +63,71 @@ def test_every_record_parses_and_every_proof_stands_after_writers_were_killed(tm
         assert {f"{number:064x}" for number in range(1, acknowledged + 1)} <= stored.keys()
         proofs = stored
     assert acknowledged > ROUNDS, "the writers were killed too early to write anything"
+
+
+_WRITER_KILLED_AT_EACH_LINE = """
+import os, signal, sys
+from pathlib import Path
+from pqcota_provision.plan.timestamp import Timestamp
+from pqcota_provision.proof import files
+from pqcota_provision.proof.census import Census, CensusEntry
+from pqcota_provision.proof.state import HealthyBuild, NodeState, Refusal
+from pqcota_provision.proof.store import DirectoryProofStore
+
+def write(directory, generation):
+    state = NodeState(directory / "state", "acme")
+    state.prepare(now=Timestamp(0))
+    time = f"generation {generation}"
+    state.record_healthy(HealthyBuild("payments", "oqsprovider", "1" * 64, "", "live", at=time, last_at=time))
+    state.refuse(Refusal("payments", "1" * 64, "r" * generation, time))
+    state.mark_required(f"app-{generation}")
+    state.keep_census(Census("/opt/pqcota", time, (CensusEntry("a.so", "1" * 64, 0, 0, 0o644),)))
+    DirectoryProofStore(directory / "proofs", "acme").put("payments", f"{generation:064x}", "canary-1", b"whole proof")
+
+def killed_at(line, directory, generation):
+    lines = 0
+    def count(frame, event, argument):
+        nonlocal lines
+        if frame.f_code.co_filename != files.__file__:
+            return None
+        if event == "line":
+            lines += 1
+            if lines == line:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return count
+    writer = os.fork()
+    if writer == 0:
+        sys.settrace(count)
+        write(directory, generation)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(writer, 0)[1])
+
+line, status = 0, -signal.SIGKILL
+while status == -signal.SIGKILL:
+    line += 1
+    directory = Path(sys.argv[1]) / str(line)
+    write(directory, 1)
+    status = killed_at(line, directory, 2)
+    state, store = NodeState(directory / "state", "acme"), DirectoryProofStore(directory / "proofs", "acme")
+    (build,), (refusal,) = state.healthy_builds(), state.refusals()
+    assert build.last_at in ("generation 1", "generation 2")
+    assert refusal.reason in ("r", "rr")
+    assert state.census().taken_at in ("generation 1", "generation 2")
+    assert set(state.required_apps()) <= {"app-1", "app-2"}
+    assert {entry.data for entry in store.entries()} == {b"whole proof"}
+print(status, line)
+"""
+
+
+def test_a_writer_killed_at_any_line_leaves_whole_records(tmp_path: Path) -> None:
+    """At every single line of the code that writes files, over what an earlier writer wrote in full."""
+    done = subprocess.run(
+        [sys.executable, "-c", _WRITER_KILLED_AT_EACH_LINE, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert done.stderr == ""
+    status, lines = map(int, done.stdout.split())
+    assert status == 0
+    assert lines > 60
 
 
 def _write_until_killed(directory: Path, start: int, chance: random.Random) -> int:

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
@@ -64,6 +65,19 @@ def test_a_mapped_file_that_was_deleted_is_still_hashed(lab: Lab) -> None:
     lab.start()
     lab.module.unlink()
     lab.let_pass(2 * HOUR)
+    evidence = look(lab).evidence
+    assert evidence is not None
+    assert evidence.sha256 == sha256(lab.modules["first"])
+
+
+def test_replacing_a_file_does_not_take_from_the_age_of_the_bytes_that_still_run(lab: Lab) -> None:
+    """Unlinking changes the inode, but not the bytes in it."""
+    lab.stage("first")
+    written = time.time_ns() - 10 * HOUR * NANOS
+    os.utime(lab.module, ns=(written, written))
+    lab.start()
+    lab.stage("second")
+    lab.ahead = Ahead(wall=0, monotonic=2 * HOUR, boot=2 * HOUR)
     evidence = look(lab).evidence
     assert evidence is not None
     assert evidence.sha256 == sha256(lab.modules["first"])
