@@ -109,6 +109,12 @@ def test_a_hand_written_fragment_reaches_the_node_as_it_is_written() -> None:
     assert list(placed_files(play).values()) == [approved("hand-written-fragment").actions[0].config_artifact]
 
 
+def test_a_provider_that_the_plan_registers_under_a_free_number_is_not_said_to_take_slot_2() -> None:
+    [notice] = playbook("l3-activation-hooks").notices
+    assert "takes over provider 2" not in notice.sentence
+    assert "configArtifact" in notice.sentence
+
+
 @pytest.mark.parametrize("case", [case for case in CASES if not PLACED[case]])
 def test_a_manual_case_says_so_in_its_playbook_and_does_nothing(case: str) -> None:
     text = playbook(case).text

@@ -192,6 +192,16 @@ def _jca_provider_notices(action: RemediationAction) -> Iterator[Notice]:
             "registers nothing.",
             "Set providerClass to the class that the provider's documentation names.",
         )
+    if action.config_artifact:
+        yield action_notice(
+            action,
+            NoticeId.PROVIDER_SLOT_TAKEN,
+            f"The configArtifact decides under which number {provider} is registered; a number that is in use is "
+            "taken over, what was there is no longer listed, and later providers are asked after it.",
+            "Try the app's TLS before activation; the first free number, 13 on a stock JDK 9 or later for Linux, "
+            "takes nothing over.",
+        )
+        return
     yield action_notice(
         action,
         NoticeId.PROVIDER_SLOT_TAKEN,
