@@ -109,6 +109,20 @@ def test_a_hand_written_fragment_reaches_the_node_as_it_is_written() -> None:
     assert list(placed_files(play).values()) == [approved("hand-written-fragment").actions[0].config_artifact]
 
 
+@pytest.mark.parametrize(
+    ("case", "direction", "said"),
+    [
+        ("l3-activation-hooks", FORWARD, "# It activates: "),
+        ("l3-activation-hooks", ROLLBACK, "# It deactivates: "),
+        ("l3-without-hooks", FORWARD, "# No action activates anything: "),
+        ("l3-without-hooks", ROLLBACK, "# No action deactivates anything: "),
+        ("two-nodes", ROLLBACK, "# No action deactivates anything: "),
+    ],
+)
+def test_the_header_tells_whether_any_action_activates(case: str, direction: Direction, said: str) -> None:
+    assert any(line.startswith(said) for line in playbook(case, direction=direction).text.splitlines())
+
+
 def test_a_provider_that_the_plan_registers_under_a_free_number_is_not_said_to_take_slot_2() -> None:
     [notice] = playbook("l3-activation-hooks").notices
     assert "takes over provider 2" not in notice.sentence

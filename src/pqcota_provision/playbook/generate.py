@@ -250,7 +250,7 @@ def _about_action(item: ActionLayout) -> Iterator[str]:
 
 def _header(plan: FinalizedPlan, level: Level, layouts: Sequence[NodeLayout], *, forward: bool) -> Iterator[str]:
     name = quote(plan.id) if plan.id else "without id"
-    activating = sum(layout.activates for layout in layouts)
+    transactions = sum(layout.activates for layout in layouts)
     yield (
         f"Carries out the post-quantum migration plan {name}."
         if forward
@@ -262,18 +262,29 @@ def _header(plan: FinalizedPlan, level: Level, layouts: Sequence[NodeLayout], *,
     yield f"  ansible-playbook -i targets.ini {'provision.yml' if forward else 'rollback.yml'}"
     yield ""
     yield f"Default level: {level.option}, for actions that set none."
-    if activating:
+    yield _about_activation(layouts, forward=forward)
+    if transactions:
         yield (
-            f"It runs activation hooks (level l3) on {activating} of {len(layouts)} nodes. There a run is one "
-            "transaction: if a step fails, the node is put back and the play fails."
+            f"Level l3 is reached on {transactions} of {len(layouts)} nodes. There a run is one transaction: if a step "
+            "fails, the node is put back and the play fails."
         )
         yield "A node that becomes unreachable in the middle cannot be put back; run the playbook again."
-    else:
-        yield "No action activates anything: apps go on as they are until somebody points them at the files."
     if not forward:
         yield "This is no version rollback: files of the plan are removed, and no earlier version of them comes back."
         return
     yield from _about_modules(plan)
+
+
+def _about_activation(layouts: Sequence[NodeLayout], *, forward: bool) -> str:
+    if forward:
+        nodes = sum(bool(layout.hooks.activate) for layout in layouts)
+        if nodes:
+            return f"It activates: the plan's activate hooks run on {nodes} of {len(layouts)} nodes."
+        return "No action activates anything: apps go on as they are until somebody points them at the files."
+    nodes = sum(bool(layout.hooks.deactivate) for layout in layouts)
+    if nodes:
+        return f"It deactivates: the plan's deactivate hooks run on {nodes} of {len(layouts)} nodes."
+    return "No action deactivates anything: see to it that no app is pointed at the files before they are removed."
 
 
 def _about_modules(plan: FinalizedPlan) -> Iterator[str]:
