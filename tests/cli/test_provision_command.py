@@ -29,8 +29,6 @@ from command_runs import (
 )
 
 from playbook_reader import load_plays
-from pqcota_provision import __version__
-from pqcota_provision.cli import common, provision
 from pqcota_provision.cli.provision import main
 
 COMPLETE = signed()
@@ -337,41 +335,6 @@ class TestOptions:
             if task.get("ansible.builtin.file", {}).get("state") == "absent"
         ]
         assert removed == ["/etc/pqcota/openssl-pqc.cnf", "/opt/pqcota/oqsprovider.so"]
-
-    @pytest.mark.parametrize("command", ["provision", "approve", "keygen"])
-    def test_the_version_is_printed(self, command: str) -> None:
-        module = __import__(f"pqcota_provision.cli.{command}", fromlist=["main"])
-        assert run(module.main, "--version") == (0, f"pqcota-{command} {__version__}\n".encode(), "")
-
-    @pytest.mark.parametrize("columns", ["80", "200", None])
-    @pytest.mark.parametrize("command", ["provision", "approve", "keygen"])
-    def test_the_help_of_the_docs_is_what_the_command_prints(
-        self, command: str, columns: str | None, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.delenv("COLUMNS", raising=False)
-        if columns is not None:
-            monkeypatch.setenv("COLUMNS", columns)
-        module = __import__(f"pqcota_provision.cli.{command}", fromlist=["command"])
-        assert run(module.main, "--help") == (0, common.help_text(module.command).encode(), "")
-
-    def test_the_help_of_the_docs_does_not_depend_on_the_terminal(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        wide = common.help_text(provision.command)
-        monkeypatch.setenv("COLUMNS", "30")
-        assert common.help_text(provision.command) == wide
-        assert max(map(len, wide.splitlines())) <= 80
-
-    @pytest.mark.parametrize("command", ["provision", "approve", "keygen"])
-    def test_the_help_states_every_exit_status_and_variable(self, command: str) -> None:
-        module = __import__(f"pqcota_provision.cli.{command}", fromlist=["command"])
-        text = common.help_text(module.command)
-        stated = [line.split()[0] for line in text.partition("Exit status:")[2].splitlines() if line.strip()]
-        variables = {
-            "provision": ["PQCOTA_APPROVAL_KEYS", "PQCOTA_REQUIRE_APPROVAL"],
-            "approve": ["PQCOTA_APPROVAL_KEY ", "PQCOTA_APPROVAL_KEYS"],
-            "keygen": [],
-        }[command]
-        assert stated == (["0", "1", "2", "3"] if command == "provision" else ["0", "1", "2"])
-        assert [name for name in variables if name not in text] == []
 
 
 class TestReport:

@@ -38,6 +38,7 @@ from command_runs import (
     text_of,
 )
 
+from available import needs
 from pqcota_provision.cli.approve import main as approve_main
 from pqcota_provision.cli.provision import main as provision_main
 
@@ -75,7 +76,7 @@ def _shell(command: str, cwd: Path) -> Ran:
     """Run a line of a shell that knows the scripts."""
     path = f"{Path(script('pqcota-provision')).parent}:{os.environ['PATH']}"
     done = subprocess.run(
-        ["bash", "-c", command],
+        [needs("bash"), "-c", command],
         cwd=cwd,
         env=environment(PATH=path, **VARIABLES),
         stdin=subprocess.DEVNULL,
@@ -269,7 +270,7 @@ class TestStandardOutput:
 
 
 class TestStandardError:
-    @pytest.mark.parametrize("redirection", ["2>&-", "2>/dev/full", "2> >(exec 0<&-; sleep 1)"])
+    @pytest.mark.parametrize("redirection", ["2>&-", "2>/dev/full"])
     def test_messages_that_cannot_be_shown_change_neither_bytes_nor_status(
         self, redirection: str, tmp_path: Path
     ) -> None:
@@ -278,6 +279,14 @@ class TestStandardError:
         expected = run(provision_main, "-", stdin=plan)
         ran = _shell(f"pqcota-provision plan.json {redirection}", tmp_path)
         assert (ran.status, ran.out) == (3, expected.out)
+
+    def test_a_reader_of_messages_that_went_away_changes_neither_bytes_nor_status(self, tmp_path: Path) -> None:
+        (tmp_path / "plan.json").write_bytes(signed(in_review(rulesetVersion=None)))
+        reading, writing = os.pipe()
+        os.close(reading)
+        with open(writing, "wb") as pipe:
+            ran = run_script("pqcota-provision", tmp_path / "plan.json", stderr=pipe, variables=VARIABLES)
+        assert (ran.status, ran.out) == (3, run(provision_main, tmp_path / "plan.json").out)
 
     def test_a_refusal_that_cannot_be_shown_puts_nothing_on_standard_output(self, tmp_path: Path) -> None:
         ran = _shell("pqcota-provision missing.json 2>&-", tmp_path)
