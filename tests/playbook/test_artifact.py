@@ -109,6 +109,15 @@ def test_what_the_suite_generates_passes_its_own_judgement(subject: RemediationA
     assert flaws(subject) == []
 
 
+def test_lines_that_each_double_the_one_before_do_not_fill_the_memory() -> None:
+    ((harmful, reason),) = flaws(injection(config_artifact="a = 12345678\n" + "a = $a$a\n" * 60 + SOUND))
+    assert (harmful, "line 14 grows beyond 65536 characters" in reason) == (False, True)
+
+
+def test_a_long_value_without_variables_is_no_reason_to_complain() -> None:
+    assert flaws(injection(config_artifact=f"a = {'x' * 70_000}\n{SOUND}")) == []
+
+
 @given(st.text(st.sampled_from("[]=\\\"'#`: \t\n\rabc.providersGroups/")))
 def test_no_artifact_breaks_the_judgement(artifact: str) -> None:
     for runtime in (CryptoRuntime.OPENSSL, CryptoRuntime.JCA):

@@ -161,6 +161,9 @@ def test_a_policy_may_leave_everything_out(text: str) -> None:
         pytest.param("require: [{app: p}]", "require[0].provers is missing", id="required by nobody"),
         pytest.param("require: [{app: p, provers: []}]", "require[0].provers must not be empty", id="no provers"),
         pytest.param("require: {app: p}", "require must be a list", id="require no list"),
+        pytest.param('after: "\\UFFFFFFFF"', "an escape that is none of YAML's", id="escape beyond Unicode"),
+        pytest.param(f"%YAML {'9' * 5000}.1\n--- {{}}", "a directive", id="directive with an endless number"),
+        pytest.param('"\\ud800": 1', "the file has a key that holds half of a surrogate pair", id="half a character"),
     ],
 )
 def test_a_mistake_in_the_policy_is_named(text: str, problem: str) -> None:

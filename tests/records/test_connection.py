@@ -153,6 +153,12 @@ ENCODED = quote(PASSWORD, safe="")
         pytest.param("postgresql://u:Corr3ct/horse@db.example/app", id="a URI with a / in the password"),
         pytest.param("postgresql://u:Corr3ct%horse@db.example/app", id="a URI with a % in the password"),
         pytest.param("postgresql://Corr3ct/horse@db.example", id="a URI with an @ in the database"),
+        pytest.param("postgresql://u:Corr3ct#horse@db.invalid:port/app", id="a URI with a port that is none"),
+        pytest.param(
+            "postgresql://127.0.0.1:Corr3ct/app", id="a URI without a user, the password where the port would be"
+        ),
+        pytest.param("postgresql://127.0.0.1:5432,127.0.0.1:Corr3ct/app", id="a second host without a user"),
+        pytest.param("host=127.0.0.1 port=Corr3ct", id="key=value with the password for the port"),
         pytest.param(f"postgresql://u:{ENCODED}@db.example/app?nonsense={ENCODED}", id="a URI with an unknown option"),
         pytest.param(f"postgresql:/u:{ENCODED}@db.example/app", id="almost a URI"),
         pytest.param(f"mysql://u:{ENCODED}@db.example/app", id="a URI for another database"),
@@ -183,7 +189,6 @@ def test_a_dsn_that_cannot_be_understood_is_not_repeated(dsn: str) -> None:
         pytest.param("host=/nowhere sslpassword=staple dbname=staple", id="the password of a key"),
         pytest.param("service=staple password=staple", id="the service is the password"),
         pytest.param("postgresql://u:Corr3ct?horse@db.invalid/app", id="a URI with a ? in the password"),
-        pytest.param("postgresql://u:Corr3ct#horse@db.invalid:port/app", id="a URI with a port that is none"),
     ],
 )
 def test_a_password_that_is_also_something_else_is_not_repeated(dsn: str) -> None:

@@ -242,6 +242,11 @@ def _parse_yaml(text: str | bytes) -> object:
         raise NodeConfigMalformed(f"{place}{error.problem or 'no YAML here'}") from None
     except yaml.YAMLError as error:
         raise NodeConfigMalformed(f"the file is no YAML text: {' '.join(str(error).split())}") from None
+    except (ValueError, OverflowError):
+        # PyYAML reads the number of a directive or an escape without asking whether there is such a one.
+        raise NodeConfigMalformed(
+            "the file holds a number in a directive or an escape that is none of YAML's"
+        ) from None
     except RecursionError:
         raise NodeConfigMalformed("the file is nested too deeply") from None
 
@@ -265,5 +270,6 @@ def _problem(location: tuple[int | str, ...], details: Mapping[str, Any]) -> str
         "model_type": "must be a mapping of keys to values",
         "model_attributes_type": "must be a mapping of keys to values",
         "too_short": "must not be empty",
+        "string_unicode": "has a key that holds half of a surrogate pair, which is no character",
     }.get(kind, str(details["msg"]))
-    return f"{place} {sentence}"
+    return f"{place or 'the file'} {sentence}"

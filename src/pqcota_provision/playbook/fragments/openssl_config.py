@@ -20,6 +20,8 @@ _DIRECTIVE = re.compile(rf"\.(include|pragma)(?:[{_SPACE}]|$)")
 _NAME = re.compile(rf"(?:\\.|{_NAME_CHARACTER})*", re.ASCII)
 _WORD_END = re.compile(r"\W|$", re.ASCII)
 _CLOSING = {"{": "}", "(": ")"}
+# Without this limit of OpenSSL's, a few lines that each double the one before would fill any memory.
+_MAX_EXPANDED = 1 << 16
 
 
 class _Unreadable(Exception):
@@ -136,6 +138,8 @@ def _value(config: OpenSslConfig, section: str, raw: str) -> str | None:
             index += 1
         elif character == "$":
             value, index = _expand(config, section, raw, index)
+            if len(text) + len(value or "") + len(raw) - index >= _MAX_EXPANDED:
+                raise _Unreadable(f"grows beyond {_MAX_EXPANDED} characters with the values of its variables")
             known = known and value is not None
             text += value or ""
         else:

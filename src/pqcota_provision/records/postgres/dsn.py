@@ -17,6 +17,7 @@ from pqcota_provision.text import printable, quote
 _URI_SCHEMES = ("postgresql://", "postgres://")
 _HOST = re.compile(r"[A-Za-z0-9._:%,/-]+")
 _PORT = re.compile(r"[0-9,]+")
+_PORTS = re.compile(r"[0-9, ]*")
 _SECRET_OPTIONS = frozenset(
     option.keyword.decode() for option in pq.Conninfo.get_defaults() if option.dispchar == b"*"
 ) | {"password", "sslpassword", "scram_client_key", "scram_server_key"}
@@ -54,6 +55,9 @@ class Dsn:
                 "the DSN is ambiguous: its user or password holds an @ or a / that is not percent-encoded",
                 remedy="Write @ as %40 and / as %2F, or keep the password in a file (docs/operations.md).",
             )
+        if _PORTS.fullmatch(parameters.get("port", "")) is None:
+            # Whoever leaves out the user has a password in its place, and the driver's message would show it.
+            raise DsnMalformed("the DSN has no number where its port would be: the user or the host may be missing")
         return cls(parameters, secrets_of(parameters, pq_defaults()))
 
     def reveals(self, text: str, more_secrets: Iterable[str] = ()) -> bool:
