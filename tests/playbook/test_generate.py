@@ -213,6 +213,12 @@ def test_verification_comes_before_the_service_is_touched() -> None:
     assert sorted(order, key=lambda name: position(text, name)) == order
 
 
+def test_a_provider_with_a_dot_in_its_name_is_looked_for_as_openssl_lists_it() -> None:
+    (play,) = node_plays(generate(plan(injection(provider_choice="acme-0.8.1")), verify=True).text)
+    checks = [arguments(task, "assert") for task in regular_tasks(play)]
+    assert "'8.1' in pqcota_active_providers" in [condition for check in checks if check for condition in check["that"]]
+
+
 def test_verification_is_off_unless_asked_for() -> None:
     assert "ansible.builtin.command" not in generate(plan(injection(), jca_injection(id="a2"))).text
 

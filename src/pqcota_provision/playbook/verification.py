@@ -26,12 +26,17 @@ def verify_action(item: ActionLayout) -> tuple[Item, ...]:
     injects = action.kind == RemediationKind.PROVIDER_INJECT
     if action.crypto_runtime == CryptoRuntime.OPENSSL:
         # A hand-written fragment may call the provider's section as it likes.
-        provider = provider_of(action) if injects and not action.config_artifact else ""
+        provider = _listed_name(provider_of(action)) if injects and not action.config_artifact else ""
         return _verify_openssl(item.files[0].path, provider, injects)
     arguments_path = item.files[1].path
     properties = tuple(option.removeprefix("-D") for option in jvm_options(action) if option.startswith("-D"))
     provider_class = known_provider_class(action) if injects else ""
     return _verify_jvm(arguments_path, properties, provider_class)
+
+
+def _listed_name(provider: str) -> str:
+    """Return the name under which OpenSSL lists a provider: without what stands before the first dot."""
+    return provider.partition(".")[2] or provider
 
 
 def _ask(name: str, argv: list[str | Unsafe], register: str, environment: dict[str, Value] | None = None) -> Item:
