@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,8 @@ from example_plans import CASES, EXAMPLES, OUTCOMES, PLACED, approved, in_review
 
 from playbook_reader import hooks_run, node_plays, placed_files, removed_paths, staged_modules
 from pqcota_provision.plan.model import PlanStatus, RemediationKind
-from pqcota_provision.plan.notices import NoticeKind
-from pqcota_provision.playbook.generate import Direction
+from pqcota_provision.plan.notices import NoticeId, NoticeKind
+from pqcota_provision.playbook.generate import Direction, generate
 from pqcota_provision.playbook.levels import Level
 
 FORWARD, ROLLBACK = Direction.FORWARD, Direction.ROLLBACK
@@ -127,6 +128,13 @@ def test_a_provider_that_the_plan_registers_under_a_free_number_is_not_said_to_t
     [notice] = playbook("l3-activation-hooks").notices
     assert "takes over provider 2" not in notice.sentence
     assert "configArtifact" in notice.sentence
+
+
+def test_a_hand_written_fragment_is_not_said_to_hold_a_placeholder() -> None:
+    plan = approved("jca-own-provider-without-class")
+    action = replace(plan.actions[0], config_artifact="security.provider.13=com.acme.crypto.pqc.AcmePqcProvider\n")
+    [notice, _] = generate(replace(plan, actions=(action,))).notices
+    assert (notice.id, "placeholder" in notice.sentence) == (NoticeId.PROVIDER_CLASS_UNKNOWN, False)
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if not PLACED[case]])

@@ -185,11 +185,15 @@ def _artifact_notices(action: RemediationAction) -> Iterator[Notice]:
 def _jca_provider_notices(action: RemediationAction) -> Iterator[Notice]:
     provider = quote(provider_of(action))
     if lacks_provider_class(action):
+        effect = (
+            "nobody can tell whether the configArtifact registers it"
+            if action.config_artifact
+            else "the fragment holds a placeholder that registers nothing"
+        )
         yield action_notice(
             action,
             NoticeId.PROVIDER_CLASS_UNKNOWN,
-            f"The class of the provider {provider} is not known, so the fragment holds a placeholder that "
-            "registers nothing.",
+            f"The class of the provider {provider} is not known, so {effect}.",
             "Set providerClass to the class that the provider's documentation names.",
         )
     if action.config_artifact:
@@ -201,15 +205,15 @@ def _jca_provider_notices(action: RemediationAction) -> Iterator[Notice]:
             "Try the app's TLS before activation; the first free number, 13 on a stock JDK 9 or later for Linux, "
             "takes nothing over.",
         )
-        return
-    yield action_notice(
-        action,
-        NoticeId.PROVIDER_SLOT_TAKEN,
-        f"Registering {provider} takes over provider {PROVIDER_SLOT}; what was there, SunRsaSign on a stock JDK, "
-        "is no longer listed, and later providers are asked after it.",
-        "Try the app's TLS before activation; where it fails, register the provider in configArtifact under the "
-        "first free number (13 on a stock JDK 9 or later for Linux).",
-    )
+    else:
+        yield action_notice(
+            action,
+            NoticeId.PROVIDER_SLOT_TAKEN,
+            f"Registering {provider} takes over provider {PROVIDER_SLOT}; what was there, SunRsaSign on a stock JDK, "
+            "is no longer listed, and later providers are asked after it.",
+            "Try the app's TLS before activation; where it fails, register the provider in configArtifact under the "
+            "first free number (13 on a stock JDK 9 or later for Linux).",
+        )
 
 
 def _shape_notices(action: RemediationAction) -> Iterator[Notice]:
