@@ -57,16 +57,16 @@ class BootedSystemd:
         self._init = init
         self._environment = environment
 
-    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *command: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
         """Run a command in the namespaces of the system."""
-        namespaces = ["--mount", "--pid", "--ipc", "--uts", "--net", "--cgroup", "--root", "--wd=/"]
+        namespaces = ["--mount", "--pid", "--ipc", "--uts", "--net", "--cgroup", "--root"]
         return subprocess.run(
-            ["nsenter", f"--target={self._init}", *namespaces, *command],
+            ["nsenter", f"--target={self._init}", *namespaces, "env", "--chdir=/", *command],
             env=self._environment,
             capture_output=True,
             text=True,
             check=False,
-            timeout=120,
+            timeout=timeout,
         )
 
     def systemctl(self, *arguments: str) -> str:
@@ -101,7 +101,7 @@ def boot(needs: Callable[[str], str], skip_or_fail: Callable[[str], NoReturn]) -
     for name in ("upper/etc/systemd/system", "work", "root"):
         (directory / name).mkdir(parents=True)
     (directory / "upper/etc/systemd/system/test.target").write_text(_TARGET)
-    seen = sorted({sys.prefix, sys.base_prefix, str(Path(__file__).parents[2])})
+    seen = sorted({sys.prefix, sys.base_prefix, str(Path(__file__).parents[1])})
     process = subprocess.Popen(
         ["sh", "-c", _ENTER, "enter", " ".join(map(str, groups)), _INIT, "init", str(directory), *seen],
         stdin=subprocess.DEVNULL,
