@@ -41,5 +41,8 @@ format: $(STAMP) ## Format the code and apply safe lint fixes
 bench: $(STAMP) ## Measure start-up, scale and memory
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/bench.py
 
+fuzz: $(STAMP) ## Try odd inputs on everything that reads what others wrote, for FUZZ_SECONDS=60
+	@PYTHONPATH=tests $(BIN)/python tests/fuzz/fuzzing.py
+
 clean: ## Remove the virtual environment and caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) fuzz-failures mutants .pytest_cache .mypy_cache .ruff_cache .hypothesis

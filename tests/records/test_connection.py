@@ -228,6 +228,11 @@ def test_a_password_from_a_passfile_is_withheld_from_later_messages_too(
     assert_silent(raised.value)
 
 
+def test_a_host_or_port_without_end_does_not_drown_the_message() -> None:
+    assert Dsn.parse(f"host={'a' * 1000} port={'1,' * 500}1 dbname=app").target().startswith('the database "app"')
+    assert len(Dsn.parse(f"host={'a' * 1000} port={'1,' * 500}1 dbname=app").target()) < 120
+
+
 def test_a_dsn_taken_apart_does_not_show_itself() -> None:
     assert "Corr3ct" not in repr(Dsn.parse("host=h password=Corr3ct"))
 

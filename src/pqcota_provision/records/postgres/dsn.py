@@ -15,8 +15,8 @@ from pqcota_provision.errors import DsnMalformed
 from pqcota_provision.text import printable, quote
 
 _URI_SCHEMES = ("postgresql://", "postgres://")
-_HOST = re.compile(r"[A-Za-z0-9._:%,/-]+")
-_PORT = re.compile(r"[0-9,]+")
+_HOST = re.compile(r"[A-Za-z0-9._:%,/-]{1,255}")
+_PORT = re.compile(r"[0-9,]{1,64}")
 _PORTS = re.compile(r"[0-9, ]*")
 _SECRET_OPTIONS = frozenset(
     option.keyword.decode() for option in pq.Conninfo.get_defaults() if option.dispchar == b"*"
