@@ -160,8 +160,8 @@ def _is_sound_point(data: bytes) -> bool:
 
 
 def _decompress(data: bytes) -> _Point | None:
-    encoded = int.from_bytes(data, "little")
-    sign, y = encoded >> 255, encoded & (2**255 - 1)
+    # The sign bit is left aside: a point and its negative have the same order, which is all that is judged here.
+    y = int.from_bytes(data, "little") & (2**255 - 1)
     if y >= _P:
         return None
     y_squared = y * y % _P
@@ -171,10 +171,6 @@ def _decompress(data: bytes) -> _Point | None:
         x = x * _SQRT_MINUS_ONE % _P
         if v * x * x % _P != u:
             return None
-    if x == 0 and sign:
-        return None
-    if x & 1 != sign:
-        x = _P - x
     return (x, y, 1, x * y % _P)
 
 
