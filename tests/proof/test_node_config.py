@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pqcota_provision.errors import NodeConfigMalformed
 from pqcota_provision.proof.configuration import load_policy, load_services, read_policy, read_services
@@ -207,3 +210,14 @@ def test_durations_mean_what_they_say(text: str, seconds: int) -> None:
 @pytest.mark.parametrize("seconds", [0, 1, 60, 61, 3_600, 3_661, 86_400])
 def test_a_shown_duration_is_the_one_that_was_meant(seconds: int) -> None:
     assert seconds == 0 or parse_duration(format_duration(seconds)) == seconds
+
+
+_WORDS = ("services", "app", "unit", "after", "prove", "require", "provers", "1h", "!!python/object:os.system")
+_PARTS = st.sampled_from((*_WORDS, ": ", "- ", "\n", "  ", *"{}[],!|>'\"?#%\t\\", "&a", "*a", "---", "<<"))
+
+
+@given(st.text(max_size=200) | st.lists(_PARTS, max_size=40).map("".join) | st.binary(max_size=200))
+def test_whatever_the_text_it_is_read_or_refused(text: str | bytes) -> None:
+    for load in (load_services, load_policy):
+        with contextlib.suppress(NodeConfigMalformed):
+            load(text)

@@ -123,7 +123,7 @@ def run_command(
 @click.option("--reason", metavar="TEXT", required=True, help="Why, in one line.")
 @_STATE_OPTION
 def refuse_command(*, app: str, sha256: str, reason: str, state_dir: str) -> int:
-    """Refuse a build: it is never proven on this node, whichever app runs it."""
+    """Refuse a build, so that this node never proves it."""
     if problem := refuse_file_name(app):
         raise UsageProblem(f"the app {quote(app)} {problem}")
     if problem := refuse_sha256(sha256):
