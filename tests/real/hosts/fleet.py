@@ -152,7 +152,11 @@ class Host(Namespaces):
         return done.stdout
 
     def start_sshd(self) -> None:
-        """Start the host's sshd and wait until it listens."""
+        """Start the host's sshd, unless it runs, and wait until it listens."""
+        if self.exists(_SSHD_PID):
+            if self.is_running(int(self.read(_SSHD_PID))):
+                return
+            self.path(_SSHD_PID).unlink()
         self.run(_SSHD, "-f", "/etc/ssh/test_sshd_config", "-E", "/var/log/sshd.log")
         # sshd writes its process id only once it listens.
         self.wait_for(_SSHD_PID)

@@ -39,9 +39,7 @@ def cut(project: Project, step: str, command: str) -> str:
 def reconnect(project: Project) -> None:
     host = project.hosts[NODE]
     host.run("ip", "link", "set", "eth0", "up")
-    if not host.is_running(int(host.read("/run/sshd.pid"))):
-        host.run("rm", "/run/sshd.pid")
-        host.start_sshd()
+    host.start_sshd()
 
 
 @pytest.mark.parametrize(

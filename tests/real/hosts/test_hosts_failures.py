@@ -114,7 +114,6 @@ def assert_runs_as_before(scene: Scene) -> None:
 
 IN_THE_MIDDLE = {
     "pre-fails": Failure("Run the pre hook", {"pre": "ledgerd stop; exit 7"}),
-    "pre-is-no-command": Failure("Run the pre hook", {"pre": "ledgerd stop; no-such-command"}),
     "disk-full-at-staging": Failure(f"Stage the module {MODULE}", prepare=shrink_opt),
     "fragment-not-placed": Failure(
         f"Place the OpenSSL fragment {FRAGMENT}", {"pre": f"ledgerd stop; {READ_ONLY_CONFIG}"}
@@ -223,6 +222,18 @@ def test_a_file_that_cannot_be_put_back_is_named_and_its_previous_version_kept(s
     assert unlike == {FRAGMENT}
     assert scene.ledger.is_running
     assert not scene.ledger.started_with.activated
+
+
+def test_a_failed_first_run_on_a_bare_node_leaves_nothing_but_the_directories(make_project: MakeProject) -> None:
+    project = make_project(NODE)
+    project.write("files/oqsprovider.so", NEW_MODULE)
+    host = project.hosts[NODE]
+    ledger = Ledger(host)
+    before = host.snapshot()
+    project.run(change(activate="ledgerd activate; exit 3")).failed()
+    assert set(host.snapshot()) - set(before) == {"/etc/pqcota", "/opt/pqcota"}
+    assert ledger.is_running
+    assert ledger.started_with == ledger.found_now()
 
 
 def test_with_two_hooks_the_message_says_which_one_failed(scene: Scene) -> None:

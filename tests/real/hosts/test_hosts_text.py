@@ -34,8 +34,7 @@ else:
     os.execv("/usr/bin/dash", ["/bin/sh", *sys.argv[1:]])
 """
 
-TEXTS = (
-    # Quotes and what free-form arguments of Ansible take apart.
+TAKEN_APART_AS_ARGUMENTS = (
     "don't",
     'say "it"',
     "'",
@@ -46,7 +45,8 @@ TEXTS = (
     "a=b",
     "argv=[1]",
     "warn=no",
-    # What Jinja would expand or take for a comment.
+)
+TAKEN_FOR_TEMPLATES = (
     "echo ${#array[@]}",
     "docker ps --format '{{.Names}}'",
     "{{ 1 + 1 }}",
@@ -57,14 +57,11 @@ TEXTS = (
     "#jinja2: trim_blocks: true\n{{ x }}",
     "{{ lookup('pipe', 'touch /tmp/expanded') }}",
     "}}",
-    # What YAML would read as something else.
+)
+TAKEN_FOR_YAML = (
     "true",
     "no",
-    "null",
-    "~",
     "123",
-    "0o17",
-    "1e3",
     "2025-11-30",
     "- item",
     "key: value",
@@ -73,16 +70,15 @@ TEXTS = (
     "&anchor *alias",
     "!unsafe x",
     "!vault |\n  $ANSIBLE_VAULT",
-    "%TAG ! x",
     "---",
     "...\n---\n",
     "@at `tick",
     "| >",
-    "? x",
     "[1, 2]",
     '{"a": 1}',
     "{'a': 1}",
-    # Lines, blanks and continuation.
+)
+LINES_AND_BLANKS = (
     "one \\\n  two \\\n\tthree",
     "ends with a backslash \\",
     "first\n\n\n  second\n",
@@ -91,18 +87,20 @@ TEXTS = (
     "carriage\rreturn",
     "x\n \n\t\ny",
     "cat <<'EOF' >/tmp/x\n  {{ a }}\n\tb'\"\nEOF",
-    # Beyond ASCII.
+)
+BEYOND_ASCII = (
     "Grüße, naïve, 日本語, 🔐",
     "e\u0301 and é",
     "bidi \u202e mark, zero\u200bwidth, nbsp\u00a0here",
     "line\u2028separator\u2029paragraph",
     "bom\ufeffinside",
     "\U0010ffff astral end",
-    # Long.
+)
+LONG = (
     "x" * 400 + " " + "y" * 400,
     "word " * 4000 + "end",
 )
-FRAGMENT_ONLY_TEXTS = (
+ENDS_THAT_HOOKS_ARE_TRIMMED_OF = (
     " leading space",
     "\ttab first",
     "trailing spaces   ",
@@ -114,6 +112,25 @@ FRAGMENT_ONLY_TEXTS = (
     "many newlines at the end\n\n\n\n",
     "ends with CR LF\r\n",
     "\ufeffbegins with a BOM",
+)
+HOOKS = (
+    *TAKEN_APART_AS_ARGUMENTS,
+    *TAKEN_FOR_TEMPLATES,
+    *TAKEN_FOR_YAML,
+    *LINES_AND_BLANKS,
+    *BEYOND_ASCII,
+    *LONG,
+)
+# Placing a file takes thrice the time of a hook: where only the middle of a text matters, one fragment has them all.
+FRAGMENTS = (
+    "\n".join(TAKEN_APART_AS_ARGUMENTS),
+    "\n".join(BEYOND_ASCII),
+    *TAKEN_FOR_TEMPLATES[-3:],
+    "\n".join(TAKEN_FOR_TEMPLATES),
+    *TAKEN_FOR_YAML,
+    "\n".join(LINES_AND_BLANKS),
+    LONG[0],
+    *ENDS_THAT_HOOKS_ARE_TRIMMED_OF,
 )
 STEPS = ("pre", "activate", "deactivate", "restart")
 
@@ -171,16 +188,15 @@ def run_all_hooks(project: Project, texts: Sequence[str]) -> tuple[list[str], li
 def test_hooks_of_all_kinds_arrive_byte_for_byte(make_project: MakeProject) -> None:
     project = make_project(NODE)
     record_hooks(project.hosts[NODE])
-    forward, backward = run_all_hooks(project, TEXTS)
-    assert forward == of_step(TEXTS, "pre", "activate", "restart")
-    assert backward == of_step(TEXTS, "pre", "deactivate", "restart")
+    forward, backward = run_all_hooks(project, HOOKS)
+    assert forward == of_step(HOOKS, "pre", "activate", "restart")
+    assert backward == of_step(HOOKS, "pre", "deactivate", "restart")
 
 
 def test_fragments_of_all_kinds_arrive_byte_for_byte(make_project: MakeProject) -> None:
     project = make_project(NODE)
-    texts = (*FRAGMENT_ONLY_TEXTS, *TEXTS)
-    project.run(playbook(*fragment_actions(texts))).succeeded()
-    assert placed(project.hosts[NODE], texts) == expected_fragments(texts)
+    project.run(playbook(*fragment_actions(FRAGMENTS))).succeeded()
+    assert placed(project.hosts[NODE], FRAGMENTS) == expected_fragments(FRAGMENTS)
 
 
 PLAN_TEXT = st.text(
@@ -195,7 +211,7 @@ PLAN_TEXT = st.text(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 def test_any_text_arrives_byte_for_byte(make_project: MakeProject, hooks: st.DataObject) -> None:
-    texts = hooks.draw(st.lists(PLAN_TEXT, min_size=24, max_size=24, unique_by=lambda text: text.rstrip("\n")))
+    texts = hooks.draw(st.lists(PLAN_TEXT, min_size=12, max_size=12, unique_by=lambda text: text.rstrip("\n")))
     commands = [text for text in dict.fromkeys(text.strip() for text in texts) if text]
     project = make_project(NODE)
     host = project.hosts[NODE]
