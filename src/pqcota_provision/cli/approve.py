@@ -63,7 +63,7 @@ def command(*, plan_path: str, approver: str, output: str | None) -> int:
         now=Timestamp.from_nanoseconds(time.time_ns()),
         registered=parse_key_map(registered) if registered else None,
     )
-    # A plan that could never become a playbook is not worth a signature.
+    # A plan that could never become a playbook is not worth a signature; at L1 only an action's own L3 counts.
     lay_out(signed, Level.L3)
     check_activation(signed, Level.L1)
     text = dump_message(signed)
