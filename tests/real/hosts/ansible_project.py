@@ -7,7 +7,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -207,15 +207,11 @@ def project_maker(keys: Path, directory: Path) -> Iterator[MakeProject]:
     At the end the hosts are gone. Raises NamespacesRefused where the machine does not let them be made.
     """
     # Sockets of ssh need a short path.
-    with tempfile.TemporaryDirectory(prefix="pqcota-") as runtime:
-        fleet = Fleet(keys)
-        try:
+    with tempfile.TemporaryDirectory(prefix="pqcota-") as runtime, closing(Fleet(keys)) as fleet:
 
-            def make(*names: str, pipelining: bool = True) -> Project:
-                for name in names:
-                    fleet.add(name)
-                return Project(directory, fleet, pipelining=pipelining, runtime=Path(runtime))
+        def make(*names: str, pipelining: bool = True) -> Project:
+            for name in names:
+                fleet.add(name)
+            return Project(directory, fleet, pipelining=pipelining, runtime=Path(runtime))
 
-            yield make
-        finally:
-            fleet.close()
+        yield make

@@ -92,14 +92,17 @@ class Namespaces:
 class Host(Namespaces):
     """A host of its own: root directory, processes, network, sshd."""
 
-    def __init__(self, name: str, number: int, keys: Path) -> None:
+    def __init__(self, name: str, number: int) -> None:
         super().__init__(name, "host")
         self.address = f"10.77.{number}.2"
         self.address6 = f"fd77:0:0:{number:x}::2"
+
+    def furnish(self, keys: Path) -> None:
+        """Give the host its users, and all that sshd needs."""
         self._users(keys)
         self.write("/etc/ssh/test_host_key", (keys / "host_key").read_bytes(), 0o600)
         self.write("/etc/ssh/test_sshd_config", _SSHD_CONFIG)
-        self.write("/etc/hosts", f"127.0.0.1 localhost\n{self.address} {NAME_PREFIX}{name}\n")
+        self.write("/etc/hosts", f"127.0.0.1 localhost\n{self.address} {NAME_PREFIX}{self.name}\n")
         self.run("mkdir", "-m", "0755", "/run/sshd")
 
     def _users(self, keys: Path) -> None:
@@ -216,12 +219,17 @@ class Fleet:
         self.keys = keys
         self.hosts: dict[str, Host] = {}
         self.controller = Namespaces("controller")
-        self._ip(self.controller, "link set lo up")
+        try:
+            self._ip(self.controller, "link set lo up")
+        except NamespacesRefused:
+            self.close()
+            raise
 
     def add(self, name: str) -> Host:
         """Make a host and link it to the controller."""
         number = len(self.hosts) + 1
-        host = self.hosts[name] = Host(name, number, self.keys)
+        host = self.hosts[name] = Host(name, number)
+        host.furnish(self.keys)
         self._ip(
             self.controller,
             f"link add port{number} type veth peer name eth0 netns {host.pid}",

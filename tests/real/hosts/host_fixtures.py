@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from ansible_project import MakeProject, project_maker
-from fleet import Namespaces, NamespacesRefused, made_keys
+from fleet import Fleet, NamespacesRefused, made_keys
 
 from available import needs, skip_or_fail
 
@@ -27,12 +28,14 @@ def host_keys() -> Iterator[Path]:
     for path in NEEDED_FILES:
         if not Path(path).exists():
             skip_or_fail(f"{path} is not installed")
-    try:
-        Namespaces("attempt", "host").close()
-    except NamespacesRefused as refusal:
-        skip_or_fail(str(refusal))
     with tempfile.TemporaryDirectory(prefix="pqcota-keys-") as directory:
-        yield made_keys(Path(directory))
+        keys = made_keys(Path(directory))
+        try:
+            with closing(Fleet(keys)) as attempt:
+                attempt.add("attempt")
+        except NamespacesRefused as refusal:
+            skip_or_fail(str(refusal))
+        yield keys
 
 
 @pytest.fixture
