@@ -88,17 +88,14 @@ def test_everything_is_for_its_owner_only(state: NodeState, tmp_path: Path) -> N
             assert os.stat(os.path.join(folder, name)).st_mode & 0o077 == 0
 
 
-def test_a_directory_that_others_may_read_is_closed_to_them(tmp_path: Path) -> None:
-    (tmp_path / "state").mkdir(mode=0o755)
-    NodeState(tmp_path / "state", "acme").prepare(now=NOW)
-    assert (tmp_path / "state").stat().st_mode & 0o777 == 0o700
-
-
-def test_a_directory_that_others_may_write_to_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", [0o755, 0o770, 0o701, 0o1777])
+def test_a_directory_that_others_may_enter_is_refused_and_left_as_it_is(tmp_path: Path, mode: int) -> None:
+    """It may be a directory of somebody else's, named by mistake."""
     (tmp_path / "state").mkdir()
-    (tmp_path / "state").chmod(0o770)
-    with pytest.raises(NodeStateUnusable, match="mode 0770; it must belong to root with mode 0700"):
+    (tmp_path / "state").chmod(mode)
+    with pytest.raises(NodeStateUnusable, match=f"mode {mode:04o}; it must belong to root with mode 0700"):
         NodeState(tmp_path / "state", "acme").prepare(now=NOW)
+    assert (tmp_path / "state").stat().st_mode & 0o7777 == mode
 
 
 def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ def run_command(
     proving = _proving_pass(
         services=Path(services),
         policy=Path(policy),
-        staging=os.path.abspath(staging_dir),
+        staging=_folder("--staging-dir", staging_dir),
         state=_state(state_dir),
         store=_store(proofs, state_dir),
         hourly=hourly,
@@ -207,7 +207,7 @@ def _sections(sections: Mapping[str, Iterable[str]]) -> Iterator[str]:
 
 
 def _proving_pass(
-    *, services: Path, policy: Path, staging: str, state: NodeState, store: DirectoryProofStore, hourly: bool
+    *, services: Path, policy: Path, staging: Path, state: NodeState, store: DirectoryProofStore, hourly: bool
 ) -> ProvingPass:
     from pqcota_provision.proof import configuration
     from pqcota_provision.proof.census import take_census
@@ -221,9 +221,9 @@ def _proving_pass(
         node=LinuxNode(clock=_present),
         state=state,
         store=store,
-        read_services=lambda: configuration.read_services(services, staging_directory=staging),
+        read_services=lambda: configuration.read_services(services, staging_directory=str(staging)),
         read_policy=lambda: configuration.read_policy(policy),
-        take_census=lambda taken_at: take_census(Path(staging), taken_at=taken_at),
+        take_census=lambda taken_at: take_census(staging, taken_at=taken_at),
         read_key=lambda path: read_proving_key(Path(path)),
         probe=probe,
         platform=platform_name(system.sysname, system.machine),
@@ -241,11 +241,18 @@ def _present() -> Moment:
 
 
 def _state(directory: str) -> NodeState:
-    return NodeState(Path(os.path.abspath(directory)), organization())
+    return NodeState(_folder("--state-dir", directory), organization())
 
 
 def _store(directory: str | None, state_directory: str) -> DirectoryProofStore:
-    return DirectoryProofStore(Path(os.path.abspath(directory or f"{state_directory}/proofs")), organization())
+    folder = _folder("--state-dir", state_directory) / "proofs" if directory is None else _folder("--proofs", directory)
+    return DirectoryProofStore(folder, organization())
+
+
+def _folder(option: str, path: str) -> Path:
+    if not path:
+        raise UsageProblem(f"{option} is empty", remedy="Name a directory, or leave it out.")
+    return Path(os.path.abspath(path))
 
 
 def _run_change(change: Sequence[str]) -> int:

@@ -9,7 +9,7 @@ from pqcota_provision.errors import NodeUnreadable
 from pqcota_provision.plan.timestamp import NANOS_PER_SECOND, Timestamp
 from pqcota_provision.proof.configuration import Service
 from pqcota_provision.proof.durations import format_duration
-from pqcota_provision.proof.node import FileIdentity, Moment, Node, UnitState
+from pqcota_provision.proof.node import MappedFile, Moment, Node, UnitState
 
 # A JVM maps the directory of a JAR, not its code.
 _NEVER_EXECUTABLE = ".jar"
@@ -23,7 +23,7 @@ class LiveBuild:
     invocation_id: str
     main_pid: int
     start_time: int
-    file: FileIdentity
+    file: MappedFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,7 @@ def look_at(service: Service, after: int, node: Node, probe: Callable[[str], str
         if age < after * NANOS_PER_SECOND:
             shown = format_duration(age // NANOS_PER_SECOND)
             return Look(service, live, obstacle=f"{youngest} for {shown} of {format_duration(after)}")
-        (mapped,) = node.mapped_files(live.main_pid, service.module)
-        sha256 = node.sha256(mapped)
+        sha256 = node.sha256(live.file)
         if service.ready and (answer := probe(service.ready)):
             return Look(service, live, obstacle=f"its ready probe {service.ready} {answer}")
         if not is_still_live(live, node):
@@ -108,7 +107,7 @@ def _find_live_build(service: Service, unit: UnitState, node: Node) -> tuple[Liv
         return None, f"{process} has mapped {len(mapped)} different files as {service.module}"
     if not mapped[0].executable and not service.module.endswith(_NEVER_EXECUTABLE):
         return None, f"{process} has mapped {service.module} as data only, not as code"
-    return LiveBuild(service, unit.invocation_id, unit.main_pid, start_time, mapped[0].identity), ""
+    return LiveBuild(service, unit.invocation_id, unit.main_pid, start_time, mapped[0]), ""
 
 
 def _age_of(live: LiveBuild, unit: UnitState, now: Moment) -> tuple[str, int]:
@@ -116,6 +115,6 @@ def _age_of(live: LiveBuild, unit: UnitState, now: Moment) -> tuple[str, int]:
     ages = {
         f"{live.service.unit} has been active": now.monotonic - unit.active_enter,
         "its main process has run": now.boot - live.start_time,
-        f"{live.service.module} has been untouched": now.wall - live.file.untouched_since,
+        f"{live.service.module} has been untouched": now.wall - live.file.identity.untouched_since,
     }
     return min(ages.items(), key=lambda item: item[1])

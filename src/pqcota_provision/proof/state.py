@@ -29,7 +29,7 @@ DIRECTORY_MODE = 0o700
 MAX_RECORD_BYTES = 1 << 20
 
 _SUFFIX = ".json"
-_WRITABLE_BY_OTHERS = 0o022
+_RIGHTS_OF_OTHERS = 0o077
 
 Record = TypeVar("Record")
 
@@ -83,21 +83,19 @@ class NodeState:
         self._census = directory / f"census{_SUFFIX}"
 
     def prepare(self, *, now: Timestamp) -> None:
-        """Make the directory, root's alone, and remove what killed writers left behind.
+        """Make the directory, its owner's alone, and remove what killed writers left behind.
 
-        One that others may read is closed to them; one that others may write to, or own, is refused: what
-        lies in it may be theirs.
+        One that is there and that others may enter, or own, is refused and left as it is: what lies in it may be
+        theirs, or it may be another directory altogether.
         """
         try:
             make_directories(self._directory, mode=DIRECTORY_MODE)
             status = os.stat(self._directory)
-            if status.st_uid != os.geteuid() or status.st_mode & _WRITABLE_BY_OTHERS:
+            if status.st_uid != os.geteuid() or status.st_mode & _RIGHTS_OF_OTHERS:
                 raise NodeStateUnusable(
                     f"the state directory {quote(str(self._directory))} belongs to user {status.st_uid} and has mode "
                     f"{stat.S_IMODE(status.st_mode):04o}; it must belong to root with mode {DIRECTORY_MODE:04o}"
                 )
-            if stat.S_IMODE(status.st_mode) != DIRECTORY_MODE:
-                os.chmod(self._directory, DIRECTORY_MODE)
             remove_abandoned(self._directory, now=now.seconds)
         except OSError as error:
             raise self._unusable(self._directory, "used", error) from None
