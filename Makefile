@@ -44,5 +44,8 @@ bench: $(STAMP) ## Measure start-up, scale and memory
 fuzz: $(STAMP) ## Try odd inputs on everything that reads what others wrote, for FUZZ_SECONDS=60
 	@PYTHONPATH=tests $(BIN)/python tests/fuzz/fuzzing.py
 
+mutants: $(STAMP) ## Mutate the code that gates, signs and names; a mutant no test notices must be argued
+	@$(BIN)/python tests/check_mutants.py $(MUTANTS)
+
 clean: ## Remove the virtual environment and caches
 	rm -rf $(VENV) fuzz-failures mutants .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -15,6 +15,8 @@ pytest_plugins = ("postgres_fixture",)
 # A loaded machine is no reason to fail, so no deadline and no complaint about slow data.
 settings.register_profile("moderate", max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("moderate"), max_examples=200, derandomize=True)
+# Every mutant has to meet the same few examples, or the verdict on it would be chance.
+settings.register_profile("mutants", settings.get_profile("moderate"), max_examples=10, derandomize=True, database=None)
 settings.load_profile("ci" if IN_CI else "moderate")
 
 

@@ -60,12 +60,14 @@ APPROVED = approved_by("alice", ALICE)
 
 
 def test_an_approved_plan_is_finalized_at_the_nanosecond_given() -> None:
-    assert (APPROVED.status, APPROVED.finalized_at) == (PlanStatus.FINALIZED, NOW)
-    assert '"finalizedAt": "2026-01-02T03:04:05.678901234Z"' in dump_message(APPROVED)
+    approved = approved_by("alice", ALICE)
+    assert (approved.status, approved.finalized_at) == (PlanStatus.FINALIZED, NOW)
+    assert '"finalizedAt": "2026-01-02T03:04:05.678901234Z"' in dump_message(approved)
 
 
 def test_the_signature_holds_for_the_plan_as_finalized_with_any_ed25519_implementation() -> None:
-    approver, algorithm, encoded = ALICES_SIGNATURE.split(":")
+    [entry] = approved_by("alice", ALICE).approval_signatures
+    approver, algorithm, encoded = entry.split(":")
     assert (approver, algorithm) == ("alice", "ed25519")
     signed = canonical_bytes(replace(IN_REVIEW, status=PlanStatus.FINALIZED, finalized_at=NOW))
     Ed25519PublicKey.from_public_bytes(ALICE.public.data).verify(base64.b64decode(encoded), signed)
@@ -122,19 +124,30 @@ def test_labels_stay_on_a_plan_that_is_signed() -> None:
     assert signed.approval_signatures == ("alice said yes", ALICES_SIGNATURE)
 
 
+SIGNED_IN_REVIEW = "the plan is in review and yet carries approval signatures"
+TIMED_IN_REVIEW = "the plan is in review and yet has a finalizedAt"
+FINALIZED_UNSIGNED = "the plan is finalized and yet carries no approval signature"
+FINALIZED_WITHOUT_TIME = "the plan is finalized and yet has no finalizedAt"
 STATUS_CONTRADICTIONS = [
-    pytest.param(replace(IN_REVIEW, approval_signatures=("x",)), "in review .* signatures", id="review-signature"),
-    pytest.param(replace(IN_REVIEW, finalized_at=NOW), "in review .* finalizedAt", id="review-time"),
-    pytest.param(replace(IN_REVIEW, finalized_at=Timestamp(0)), "in review .* finalizedAt", id="review-epoch"),
-    pytest.param(replace(APPROVED, approval_signatures=()), "finalized .* no approval", id="finalized-unsigned"),
-    pytest.param(replace(APPROVED, finalized_at=None), "finalized .* no finalizedAt", id="finalized-without-time"),
-    pytest.param(replace(IN_REVIEW, status=PlanStatus.DRAFT), "PLAN_STATUS_DRAFT", id="draft"),
-    pytest.param(replace(IN_REVIEW, status=PlanStatus.UNSPECIFIED), "PLAN_STATUS_UNSPECIFIED", id="unspecified"),
-    pytest.param(replace(IN_REVIEW, status=99), "status 99", id="unknown-status"),
-    pytest.param(replace(IN_REVIEW, status=-1), "status -1", id="negative-status"),
+    pytest.param(replace(IN_REVIEW, approval_signatures=("x",)), SIGNED_IN_REVIEW, id="review-signature"),
+    pytest.param(replace(IN_REVIEW, finalized_at=NOW), TIMED_IN_REVIEW, id="review-time"),
+    pytest.param(replace(IN_REVIEW, finalized_at=Timestamp(0)), TIMED_IN_REVIEW, id="review-epoch"),
+    pytest.param(replace(APPROVED, approval_signatures=()), FINALIZED_UNSIGNED, id="finalized-unsigned"),
+    pytest.param(replace(APPROVED, finalized_at=None), FINALIZED_WITHOUT_TIME, id="finalized-without-time"),
+    *(
+        pytest.param(
+            replace(IN_REVIEW, status=status), f"a plan with the status {name} is not ready for approval", id=name
+        )
+        for status, name in (
+            (PlanStatus.DRAFT, "PLAN_STATUS_DRAFT"),
+            (PlanStatus.UNSPECIFIED, "PLAN_STATUS_UNSPECIFIED"),
+            (99, "99"),
+            (-1, "-1"),
+        )
+    ),
 ]
 UNACTIONABLE = [
-    pytest.param(replace(plan, actions=()), "no action", id=f"{name}-no-action")
+    pytest.param(replace(plan, actions=()), "^the plan has no action$", id=f"{name}-no-action")
     for name, plan in (("review", IN_REVIEW), ("finalized", APPROVED))
 ]
 UNACTIONABLE += [
@@ -154,7 +167,7 @@ UNACTIONABLE += [
 
 @pytest.mark.parametrize(("plan", "reason"), STATUS_CONTRADICTIONS)
 def test_a_plan_whose_status_admits_no_approval_is_refused(plan: FinalizedPlan, reason: str) -> None:
-    with pytest.raises(PlanNotApprovable, match=reason):
+    with pytest.raises(PlanNotApprovable, match=f"^{reason}$"):
         approve(plan, "bob", BOB, now=LATER)
 
 
@@ -194,6 +207,7 @@ def test_a_plan_cannot_be_changed_once_it_is_read(part: object, attribute: str) 
         pytest.param("  alice\n", "alice", id="trimmed"),
         pytest.param("Ann Example <ann@example.org>", "Ann Example <ann@example.org>", id="name-and-address"),
         pytest.param("한국", "한국", id="any-language"),
+        pytest.param("Xavier", "Xavier", id="capitals"),
     ],
 )
 def test_an_approver_id_is_trimmed(given: str, name: str) -> None:
@@ -513,3 +527,74 @@ def test_every_refusal_is_an_error_a_user_can_read(attempt: Callable[[], Finaliz
         attempt()
     assert refusal.value.problems
     assert refusal.value.remedy
+
+
+SHARED = {"alice": ALICE.public, "bob": ALICE.public}
+
+
+@pytest.mark.parametrize(
+    ("attempt", "problem", "remedy"),
+    [
+        pytest.param(
+            lambda: normalize_approver(" "), "the approver id is empty", "Pass --approver ID.", id="approver-empty"
+        ),
+        pytest.param(
+            lambda: normalize_approver("a:b"),
+            "the approver id holds ':', which separates the parts of a signature or of the key map",
+            "Choose an id without ':', ',' and '='.",
+            id="approver-with-separator",
+        ),
+        pytest.param(
+            lambda: normalize_approver("a\u200b"),
+            'the approver id "a\\u200b" holds a character that cannot be seen',
+            "Choose an id of visible characters.",
+            id="approver-with-unseen-character",
+        ),
+        pytest.param(
+            lambda: approve(APPROVED, "bob", ALICE, now=LATER),
+            'this key has already signed the plan as "alice"; one key stands for one approver',
+            "Sign with the approver's own key.",
+            id="key-that-signed-under-another-name",
+        ),
+        pytest.param(
+            lambda: approve(IN_REVIEW, "alice", CAROL, now=NOW, registered=REGISTERED),
+            'the private key is not the one registered for "alice"',
+            "Sign with that approver's own key, or correct the key map.",
+            id="key-of-nobody",
+        ),
+        pytest.param(
+            lambda: approve(IN_REVIEW, "carol", BOB, now=NOW, registered=REGISTERED),
+            'the private key is the one registered for "bob", not for "carol"',
+            "Sign with the approver's own key, or correct the key map.",
+            id="key-of-another",
+        ),
+        pytest.param(
+            lambda: verify_approvals(APPROVED, SHARED),
+            'the key map gives "alice" and "bob" the same public key; a signature would then pass under either name',
+            KeyUnusable.remedy,
+            id="key-of-two",
+        ),
+        pytest.param(
+            lambda: verify_approvals(LABELLED, REGISTERED).require(),
+            "no entry of approvalSignatures is a signature by a registered approver",
+            "Have the plan approved: pqcota-approve --approver ID PLAN.",
+            id="labels-only",
+        ),
+        pytest.param(
+            lambda: verify_approvals(replace(APPROVED, scope="edited"), REGISTERED).require(),
+            'the signature of "alice" does not match this plan',
+            ApprovalsNotVerified.remedy,
+            id="plan-edited-since",
+        ),
+        pytest.param(
+            lambda: approve(replace(APPROVED, scope="edited"), "bob", BOB, now=LATER, registered=REGISTERED),
+            'the signature of "alice", already on the plan, does not match this plan',
+            ApprovalsNotVerified.remedy,
+            id="co-signing-a-plan-edited-since",
+        ),
+    ],
+)
+def test_a_refusal_says_what_is_wrong_and_what_to_do(attempt: Callable[[], object], problem: str, remedy: str) -> None:
+    with pytest.raises(PqcotaError) as refusal:
+        attempt()
+    assert (refusal.value.problems, refusal.value.remedy) == ((problem,), remedy)

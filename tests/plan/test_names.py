@@ -101,19 +101,31 @@ def test_what_could_mean_several_hosts_or_none_is_refused(name: str) -> None:
     assert refuse_host_name(name)
 
 
+TAKEN_APART = "is an IPv6 address in a form that Ansible takes apart into several hosts; write it in full"
+
+
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        pytest.param("all", "is an Ansible group", id="group"),
-        pytest.param("web:2222", "a port belongs into the inventory", id="port"),
-        pytest.param("fe80::1%eth0", "IPv6 zone", id="zone"),
-        pytest.param("64:ff9b::192.0.2.7", "write it in full", id="ansible-splits-it"),
-        pytest.param("a" * 254, "longer than 253", id="long"),
-        pytest.param("web*", "Ansible patterns are not accepted", id="pattern"),
+        pytest.param("all", "is an Ansible group of many hosts, not one host", id="group"),
+        pytest.param("web:2222", "is no host name and no IPv6 address (a port belongs into the inventory)", id="port"),
+        pytest.param(
+            "fe80::1%eth0",
+            "has an IPv6 zone, which Ansible takes apart into two hosts; name the host in the inventory instead",
+            id="zone",
+        ),
+        pytest.param("64:ff9b::192.0.2.7", TAKEN_APART, id="dotted-part"),
+        pytest.param("1:2:3:4:5:6:7::", TAKEN_APART, id="lone-gap"),
+        pytest.param("a" * 254, "is longer than 253 characters", id="long"),
+        pytest.param(
+            "web*",
+            "is not one host name (letters, digits and . _ -); Ansible patterns are not accepted",
+            id="pattern",
+        ),
     ],
 )
 def test_the_reason_says_how_to_mend_a_host_name(name: str, reason: str) -> None:
-    assert reason in (refuse_host_name(name) or "")
+    assert refuse_host_name(name) == reason
 
 
 def ipv6_forms() -> list[str]:
@@ -200,6 +212,23 @@ def test_a_plain_file_name_is_accepted(name: str) -> None:
 )
 def test_what_could_leave_the_staging_directory_is_refused(name: str) -> None:
     assert refuse_file_name(name)
+
+
+@pytest.mark.parametrize(
+    ("refuse", "name", "reason"),
+    [
+        pytest.param(refuse_file_name, "a" * 65, "is longer than 64 characters", id="file-too-long"),
+        pytest.param(
+            refuse_file_name,
+            "../x",
+            "is no plain file name (letters, digits and . _ + -, not beginning with . or -)",
+            id="file",
+        ),
+        pytest.param(refuse_class_name, "a b", "is no Java class name such as com.example.ExampleProvider", id="class"),
+    ],
+)
+def test_the_reason_says_how_to_mend_a_name(refuse: Callable[[str], str | None], name: str, reason: str) -> None:
+    assert refuse(name) == reason
 
 
 @given(name=st.text(max_size=70))

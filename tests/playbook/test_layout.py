@@ -11,12 +11,18 @@ from playbook_reader import node_plays, placed_files, removed_paths, staged_modu
 from pqcota_provision.errors import PlanNotActionable
 from pqcota_provision.plan.model import ActivationHooks, CryptoRuntime, DeployAutomationLevel, FinalizedPlan
 from pqcota_provision.playbook.generate import Direction, generate
-from pqcota_provision.playbook.layout import Hooks, lay_out
+from pqcota_provision.playbook.layout import Hooks, _essence_fragment, _essence_options, lay_out
 from pqcota_provision.playbook.levels import Level
 
 JCA = {"crypto_runtime": CryptoRuntime.JCA}
 UNSET = {"automation_level": DeployAutomationLevel.UNSPECIFIED}
 L1 = {"automation_level": DeployAutomationLevel.L1_STAGE_ONLY}
+
+
+@pytest.fixture(autouse=True)
+def _nothing_kept_from_another_test() -> None:
+    _essence_fragment.cache_clear()
+    _essence_options.cache_clear()
 
 
 def paths(subject: FinalizedPlan, level: Level = Level.L2) -> list[list[str]]:
@@ -74,18 +80,75 @@ def test_a_split_argument_file_names_its_own_split_fragment() -> None:
     assert "-Djava.security.properties=/etc/pqcota/java.security.a2.pqcota" in arguments["/etc/pqcota/jvm.a2.pqcota"]
 
 
+NEEDS_PATH = "its fragment needs a path of its own, but the id"
+NO_ID = "its fragment differs from another action's and needs a path of its own, but the action has no id"
+
+
 @pytest.mark.parametrize(
-    ("first", "second"),
+    ("first", "second", "problems"),
     [
-        pytest.param({"id": ""}, {"id": "", "target_algorithm": "Kyber"}, id="no-ids"),
-        pytest.param({"id": "a"}, {"id": "a", "target_algorithm": "Kyber"}, id="same-id"),
-        pytest.param({"id": "a"}, {"id": "../x", "target_algorithm": "Kyber"}, id="id-with-a-path"),
-        pytest.param({"id": "a"}, {"id": "b" * 65, "target_algorithm": "Kyber"}, id="id-too-long"),
+        pytest.param(
+            {"id": ""},
+            {"id": "", "target_algorithm": "Kyber"},
+            (f"actions[0] on node-1: {NO_ID}", f"actions[1] on node-1: {NO_ID}"),
+            id="no-ids",
+        ),
+        pytest.param(
+            {"id": "a"},
+            {"id": "a", "target_algorithm": "Kyber"},
+            ('actions[1] "a" on node-1: its fragment differs from that of another action with the same id "a"',),
+            id="same-id",
+        ),
+        pytest.param(
+            {"id": "a"},
+            {"id": "../x", "target_algorithm": "Kyber"},
+            (
+                f'actions[1] "../x" on node-1: {NEEDS_PATH} "../x" is no plain file name '
+                "(letters, digits and . _ + -, not beginning with . or -)",
+            ),
+            id="id-with-a-path",
+        ),
+        pytest.param(
+            {"id": "a"},
+            {"id": "b" * 65, "target_algorithm": "Kyber"},
+            (f'actions[1] "{"b" * 65}" on node-1: {NEEDS_PATH} "{"b" * 65}" is longer than 64 characters',),
+            id="id-too-long",
+        ),
     ],
 )
-def test_actions_that_would_overwrite_each_other_are_refused(first: dict[str, str], second: dict[str, str]) -> None:
-    with pytest.raises(PlanNotActionable):
+def test_actions_that_would_overwrite_each_other_are_refused(
+    first: dict[str, str], second: dict[str, str], problems: tuple[str, ...]
+) -> None:
+    with pytest.raises(PlanNotActionable) as refusal:
         lay_out(plan(action(**first), action(**second)), Level.L2)
+    assert refusal.value.problems == problems
+
+
+def test_every_collision_of_every_node_is_named_and_the_sound_actions_are_not() -> None:
+    sound = action(id="c", target_algorithm="HQC")
+    colliding = (action(id="a"), action(id="a", target_algorithm="Kyber"))
+    elsewhere = (replace(each, target_node_id="node-2") for each in colliding)
+    with pytest.raises(PlanNotActionable) as refusal:
+        lay_out(plan(*colliding, sound, *elsewhere), Level.L2)
+    assert [problem.partition(":")[0] for problem in refusal.value.problems] == [
+        'actions[1] "a" on node-1',
+        'actions[4] "a" on node-2',
+    ]
+
+
+@pytest.mark.parametrize("level", [Level.L1, Level.L2])
+def test_actions_without_an_id_are_refused_only_where_config_is_placed(level: Level) -> None:
+    subject = plan(action(id="", **UNSET), action(id="", target_algorithm="Kyber", **UNSET))
+    if level is Level.L1:
+        assert paths(subject, level) == [[]]
+    else:
+        with pytest.raises(PlanNotActionable):
+            paths(subject, level)
+
+
+def test_every_file_is_named_for_what_it_is() -> None:
+    (layout,) = lay_out(plan(action(), action(id="a2", **JCA)), Level.L2)
+    assert [file.title for file in layout.files] == ["OpenSSL fragment", "JCA fragment", "JVM argument file"]
 
 
 def test_an_odd_id_is_no_reason_to_refuse_where_it_is_in_no_path() -> None:
@@ -94,7 +157,14 @@ def test_an_odd_id_is_no_reason_to_refuse_where_it_is_in_no_path() -> None:
 
 @pytest.mark.parametrize(
     ("artifact", "placed"),
-    [("x = 1", "x = 1\n"), ("x = 1\n\n\n", "x = 1\n"), ("\n x\t\n", "\n x\t\n"), ("\n\n", "\n"), ("  ", "  \n")],
+    [
+        ("x = 1", "x = 1\n"),
+        ("x = 1\n\n\n", "x = 1\n"),
+        ("\n x\t\n", "\n x\t\n"),
+        ("\n\n", "\n"),
+        ("  ", "  \n"),
+        ("x = X\n", "x = X\n"),
+    ],
 )
 def test_a_hand_written_fragment_is_placed_byte_for_byte_but_for_its_last_newlines(artifact: str, placed: str) -> None:
     (layout,) = lay_out(plan(action(config_artifact=artifact)), Level.L2)
@@ -119,8 +189,11 @@ def test_an_unset_level_is_the_default_level() -> None:
 
 
 def test_a_placeholder_class_is_never_activated() -> None:
-    with pytest.raises(PlanNotActionable, match="set providerClass"):
+    with pytest.raises(PlanNotActionable) as refusal:
         generate(plan(jca_injection(provider_choice="acme", **l3())))
+    assert refusal.value.problems == (
+        'actions[0] "a1": reaches L3, but the class of the provider "acme" is not known; set providerClass',
+    )
 
 
 def test_what_a_placeholder_class_left_behind_can_still_be_rolled_back() -> None:
