@@ -176,6 +176,8 @@ def test_both_spellings_of_every_field_are_read() -> None:
         pytest.param('{"actions":{}}', "actions must be a list, not an object", id="object-for-list"),
         pytest.param('{"approvalSignatures":"a"}', "approvalSignatures must be a list, not a string", id="bare-item"),
         pytest.param('{"scope":1e5}', "scope must be a string, not the number 1e5", id="number-for-string"),
+        pytest.param('{"scope":true}', "scope must be a string, not true", id="true-for-string"),
+        pytest.param('{"scope":false}', "scope must be a string, not false", id="false-for-string"),
         pytest.param(
             '{"finalizedAt":0}', "finalizedAt must be an RFC 3339 string, not the number 0", id="number-for-time"
         ),
@@ -222,6 +224,21 @@ def test_what_is_no_plan_is_refused_at_its_path(text: str, problem: str) -> None
 )
 def test_what_is_no_json_is_refused_at_line_and_column(text: str | bytes, place: str) -> None:
     assert refusal_of(text).startswith(f"{place}: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        pytest.param("", "one JSON object", id="empty"),
+        pytest.param("\ufeff{}", "without a byte order mark", id="byte-order-mark"),
+        pytest.param(b"\xff", "as UTF-8", id="no-utf-8"),
+        pytest.param('{"id":1}', "docs/plan-fields.md", id="wrong-type"),
+    ],
+)
+def test_a_refusal_says_what_to_do_next(text: str | bytes, remedy: str) -> None:
+    with pytest.raises(PlanMalformed) as refusal:
+        load_plan(text)
+    assert remedy in refusal.value.remedy
 
 
 @pytest.mark.parametrize("character", [pytest.param(c, id=f"U+{ord(c):04X}") for c in CONTROL_CHARACTERS])
