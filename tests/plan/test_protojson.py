@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import re
+import tracemalloc
 from decimal import Decimal
 from typing import Any
 
@@ -93,6 +95,8 @@ def test_an_int32_written_with_an_exponent_keeps_its_value(value: int, shift: in
         pytest.param("9" * 100_000, id="hundred-thousand-digits"),
         pytest.param("0.5", id="half"),
         pytest.param("75e-1", id="half-by-exponent"),
+        pytest.param("1000e-4", id="all-digits-shifted-out"),
+        pytest.param("1000e-5", id="more-than-all-digits-shifted-out"),
         pytest.param('""', id="empty-string"),
         pytest.param('" 7"', id="string-with-space"),
         pytest.param('"+7"', id="string-with-plus"),
@@ -108,6 +112,18 @@ def test_an_int32_written_with_an_exponent_keeps_its_value(value: int, shift: in
 )
 def test_a_number_that_is_no_int32_is_refused_at_its_path(number: str) -> None:
     assert refusal_of('{"actions":[{"priority":' + number + "}]}").startswith("actions[0].priority must ")
+
+
+@pytest.mark.parametrize("number", ["1e99999999", "-1e99999999", '"1e99999999"', "1e-99999999", "0e99999999"])
+def test_a_huge_exponent_takes_no_memory(number: str) -> None:
+    tracemalloc.start()
+    try:
+        with contextlib.suppress(PlanMalformed):
+            priority_of(number)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1_000_000
 
 
 @pytest.mark.parametrize(
@@ -181,11 +197,21 @@ def test_both_spellings_of_every_field_are_read() -> None:
         pytest.param(
             '{"finalizedAt":0}', "finalizedAt must be an RFC 3339 string, not the number 0", id="number-for-time"
         ),
+        pytest.param(
+            '{"finalizedAt":"2026-02-30T00:00:00Z"}',
+            'finalizedAt is "2026-02-30T00:00:00Z", which names a day that does not exist',
+            id="no-such-day",
+        ),
         pytest.param("[]", "the plan must be an object, not a list", id="list-for-plan"),
         pytest.param('"a"', "the plan must be an object, not a string", id="string-for-plan"),
         pytest.param("null", "the plan must be an object, not null", id="null-for-plan"),
         pytest.param(
             '{"id":"\\ud800"}', "id holds half of a surrogate pair (U+D800), which is no character", id="surrogate"
+        ),
+        pytest.param(
+            '{"id":"\\udfff"}',
+            "id holds half of a surrogate pair (U+DFFF), which is no character",
+            id="last-surrogate",
         ),
         pytest.param(
             '{"id":"\\udc00\\ud800"}',
