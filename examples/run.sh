@@ -148,7 +148,8 @@ main() {
         shift
     done
 
-    local options=(--level "${level:-l2}")
+    local options=()
+    [[ -z $level ]] || options+=(--level "$level")
     if [[ $all ]]; then
         [[ -z $name ]] || wrong_usage "--all runs every case; $name is one of them."
         [[ -z $rollback ]] || wrong_usage '--all runs both directions already.'

@@ -21,6 +21,7 @@ class PqcotaError(Exception):
     """
 
     exit_status = REFUSED
+    problems_shown: int | None = PROBLEMS_SHOWN
     audience = "operator"
     remedy = ""
 
@@ -97,14 +98,28 @@ class PlanNotApprovable(PqcotaError):
 class ApprovalsNotVerified(PqcotaError):
     """The approvals of a plan do not hold against the registered keys (SPEC 4)."""
 
+    # Every rejected signature is named.
+    problems_shown = None
     audience = "approver"
-    remedy = "Find out who changed the plan or the keys since it was signed; a changed plan has to be approved anew."
+    remedy = (
+        "Either the plan was changed after it was signed and has to be approved anew, or the registered keys "
+        "lack that approver's or hold another one for it."
+    )
 
 
 class KeyUnusable(PqcotaError):
     """A private key, public key or key map is malformed or unsound (SPEC 3). Never shows the key."""
 
     remedy = "Make a key pair with pqcota-keygen and register its public key once, under one approver."
+
+
+class KeyMapMalformed(KeyUnusable):
+    """A map of public keys cannot be read (SPEC 3)."""
+
+    remedy = (
+        "Write id=public key pairs joined by commas, each id once and each key once, copied whole with its '=' "
+        "at the end: PQCOTA_VERIFY_KEY of pqcota-keygen."
+    )
 
 
 class RecordsUnavailable(PqcotaError):

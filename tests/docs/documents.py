@@ -1,7 +1,7 @@
 """The commands that the documentation shows, and what it says they print.
 
 A ``console`` block is a terminal session: lines after ``$ `` (and ``> ``) are typed, the others are printed. A line
-``...`` stands for any lines, ``…`` within a line for any text. An ``sh`` block is a script of which only success is
+``...`` or ``…`` stands for any lines, ``…`` within a line for any text. An ``sh`` block is a script of which only success is
 expected. Blocks of one document run in order in one shell, standard error with standard output.
 """
 
@@ -108,7 +108,7 @@ def matches(expected: tuple[str, ...], printed: list[str]) -> bool:
         wanted.pop()
     pattern = ""
     for row in wanted:
-        if row.strip() == "...":
+        if row.strip() in ("...", "…"):
             pattern += r"(?:.*\n)*?"
         else:
             pattern += ".*".join(re.escape(part) for part in row.rstrip().split("…")) + r"[ ]*\n"

@@ -13,10 +13,12 @@ from pqcota_provision.errors import UsageProblem
 from pqcota_provision.plan.approvals import approve, normalize_approver
 from pqcota_provision.plan.keys import PrivateKey, parse_key_map
 from pqcota_provision.plan.model import FinalizedPlan, PlanStatus
+from pqcota_provision.plan.notices import NoticeKind, plan_notices
 from pqcota_provision.plan.protojson import dump_message, load_plan
 from pqcota_provision.plan.timestamp import Timestamp
 from pqcota_provision.playbook.layout import check_activation, lay_out
 from pqcota_provision.playbook.levels import Level
+from pqcota_provision.playbook.notices import forward_notices
 from pqcota_provision.text import quote
 
 COMMAND = "pqcota-approve"
@@ -66,11 +68,14 @@ def command(*, plan_path: str, approver: str, output: str | None) -> int:
     # A plan that could never become a playbook is not worth a signature; at L1 only an action's own L3 counts.
     lay_out(signed, Level.L3)
     check_activation(signed, Level.L1)
+    notices = [*plan_notices(signed), *forward_notices(signed, Level.L2, lay_out(signed, Level.L2))]
     text = dump_message(signed)
     with delivery() as handed:
         handed.add(output, [text])
         handed.hand_over()
     common.say(COMMAND, _summary(plan, signed, name))
+    # What the plan leaves out is cheaper to mend now than after everybody has signed.
+    common.report_notices(COMMAND, [notice for notice in notices if notice.kind is NoticeKind.BLANK])
     return common.DONE
 
 

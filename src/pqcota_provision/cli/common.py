@@ -14,7 +14,6 @@ import click
 
 from pqcota_provision._version import __version__
 from pqcota_provision.errors import (
-    PROBLEMS_SHOWN,
     InputUnreadable,
     OutputClosed,
     OutputFailed,
@@ -148,10 +147,10 @@ def report_error(command: str, error: PqcotaError) -> None:
     if len(error.problems) == 1:
         say(command, f"{error.problems[0]}. {error.remedy}".rstrip())
         return
-    for problem in error.problems[:PROBLEMS_SHOWN]:
+    for problem in error.problems[: error.problems_shown]:
         say(command, f"{problem}.")
-    if len(error.problems) > PROBLEMS_SHOWN:
-        say(command, f"and {len(error.problems) - PROBLEMS_SHOWN} more problems of this kind.")
+    if error.problems_shown is not None and len(error.problems) > error.problems_shown:
+        say(command, f"and {len(error.problems) - error.problems_shown} more problems of this kind.")
     if error.remedy:
         say(command, error.remedy)
 

@@ -69,7 +69,7 @@ _PROOFS_OPTION = click.option(
 )
 
 
-@click.group(COMMAND, epilog=_EPILOG)
+@click.group(COMMAND, epilog=_EPILOG, no_args_is_help=False)
 @common.version_option(COMMAND)
 def command() -> None:
     """Watch which provider modules the services of this node really run, and prove those that ran well."""

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 COMMAND = "pqcota-provision"
 KEYS_VARIABLE = "PQCOTA_APPROVAL_KEYS"
 PROVER_KEYS_VARIABLE = "PQCOTA_PROVER_KEYS"
+DSN_VARIABLE = "PQCOTA_DSN"
 
 _EPILOG = common.epilog(
     {
@@ -121,6 +122,7 @@ def command(
     )
     plan = load_plan(common.read_input(plan_path))
     check_executable(plan)
+    _point_out_what_has_no_effect(plan, level, dsn)
     verification = _verify(plan, allow_unverified=allow_unverified_approvals)
     default_level = Level[level.upper()]
     proven: tuple[ProvenModule, ...] = ()
@@ -133,6 +135,7 @@ def command(
             level=default_level,
             direction=Direction.ROLLBACK if rollback else Direction.FORWARD,
             verify=verify,
+            approvals_verified=verification is not None,
             pinned={item.module.file_name: item.hashes for item in proven},
         )
         notices = playbook.notices if recorder is None else (*playbook.notices, *recorder.recording.notices)
@@ -162,6 +165,14 @@ def command(
     if kept is not None:
         common.say(COMMAND, kept)
     return status
+
+
+def _point_out_what_has_no_effect(plan: FinalizedPlan, level: str, dsn: str | None) -> None:
+    source = click.get_current_context().get_parameter_source("level")
+    if source is click.core.ParameterSource.COMMANDLINE and all(action.automation_level for action in plan.actions):
+        common.say(COMMAND, f"--level {level} changes nothing: every action sets its own level, which was approved.")
+    if dsn is None and common.environment(DSN_VARIABLE):
+        common.say(COMMAND, f"{DSN_VARIABLE} is set, but records are kept with --dsn only; none are kept.")
 
 
 def _recorder(plan: FinalizedPlan, dsn: str | None, *, rollback: bool) -> AbstractContextManager[PlanRecorder | None]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from pqcota_provision.errors import KeyUnusable
+from pqcota_provision.errors import KeyMapMalformed, KeyUnusable
 from pqcota_provision.text import quote
 
 if TYPE_CHECKING:
@@ -58,6 +58,10 @@ class PublicKey:
     def parse(cls, text: str) -> PublicKey:
         """Read base64 of 32 bytes; raises KeyUnusable."""
         data = decode_base64(text.strip())
+        if data is not None and len(data) == SEED_SIZE + PUBLIC_SIZE:
+            raise KeyUnusable(
+                "this is a private key; register the public one, and replace the pair, since it has been shown around"
+            )
         if data is None or len(data) != PUBLIC_SIZE:
             raise KeyUnusable("the public key is not base64 of 32 bytes")
         return cls(data)
@@ -97,6 +101,8 @@ class PrivateKey:
     def parse(cls, text: str) -> PrivateKey:
         """Read base64 of the seed and the public key, which must belong together; raises KeyUnusable."""
         data = decode_base64(text.strip())
+        if data is not None and len(data) == PUBLIC_SIZE:
+            raise KeyUnusable("this is no private key: it is 32 bytes long, as a public key is")
         if data is None or len(data) != SEED_SIZE + PUBLIC_SIZE:
             raise KeyUnusable("the private key is not base64 of 64 bytes, the seed and then the public key")
         key = cls(data[:SEED_SIZE])
@@ -116,7 +122,7 @@ class PrivateKey:
 def parse_key_map(text: str, *, holder: str = "approver") -> Mapping[str, PublicKey]:
     """Read ``<holder>=<base64 public key>`` pairs joined by commas into an id-to-key map (SPEC 3).
 
-    Raises KeyUnusable, naming the pair by its place, for a pair without ``=``, an empty side, an id twice,
+    Raises KeyMapMalformed, naming the pair by its place, for a pair without ``=``, an empty side, an id twice,
     one key under two ids, or a key that is no sound point. An empty text gives an empty map.
     """
     keys: dict[str, PublicKey] = {}
@@ -127,21 +133,21 @@ def parse_key_map(text: str, *, holder: str = "approver") -> Mapping[str, Public
         name, separator, encoded = pair.partition("=")
         name, encoded = name.strip(), encoded.strip()
         if not separator:
-            raise KeyUnusable(f"pair {number} of the key map has no '=' between {holder} and public key")
+            raise KeyMapMalformed(f"pair {number} of the key map has no '=' between {holder} and public key")
         if not name or not encoded:
-            raise KeyUnusable(f"pair {number} of the key map lacks its {'public key' if name else holder}")
+            raise KeyMapMalformed(f"pair {number} of the key map lacks its {'public key' if name else holder}")
         if ":" in name:
-            raise KeyUnusable(f"pair {number} of the key map names the {holder} with a ':' in it")
+            raise KeyMapMalformed(f"pair {number} of the key map names the {holder} with a ':' in it")
         if name in keys:
-            raise KeyUnusable(f"the key map names the {holder} {quote(name)} twice")
+            raise KeyMapMalformed(f"the key map names the {holder} {quote(name)} twice")
         try:
             key = PublicKey.parse(encoded)
         except KeyUnusable as error:
             # The place only: a private key put here by mistake has its text before the first '='.
-            raise KeyUnusable(f"pair {number} of the key map: {error}") from None
+            raise KeyMapMalformed(f"pair {number} of the key map: {error}") from None
         owner = owners.setdefault(key.data, name)
         if owner != name:
-            raise KeyUnusable(shared_key_problem(owner, name))
+            raise KeyMapMalformed(shared_key_problem(owner, name))
         keys[name] = key
     return MappingProxyType(keys)
 

@@ -150,7 +150,7 @@ def _parse_json(text: str) -> object:
             parse_constant=_refuse_constant,
         )
     except json.JSONDecodeError as error:
-        raise PlanMalformed(f"line {error.lineno}, column {error.colno}: no JSON here ({error.msg})") from None
+        raise PlanMalformed(f"line {error.lineno}, column {error.colno}: not valid JSON ({error.msg})") from None
     except _Malformed as malformed:
         raise PlanMalformed(f"{_place_of_constant(text)}: {malformed.sentence}") from None
     except RecursionError:

@@ -67,6 +67,7 @@ def generate(
     direction: Direction = Direction.FORWARD,
     pinned: Mapping[str, Iterable[str]] | None = None,
     verify: bool = False,
+    approvals_verified: bool = True,
 ) -> Playbook:
     """Return the playbook of an executable plan.
 
@@ -86,27 +87,36 @@ def generate(
         *plan_notices(plan),
         *(forward_notices(plan, level, layouts) if forward else rollback_notices(plan, level)),
     )
-    renderer = _Renderer(direction, pinned or {}, verify=verify)
+    renderer = _Renderer(direction, pinned or {}, verify=verify, approvals_verified=approvals_verified)
     return Playbook(tuple(renderer.render(plan, level, layouts)), notices)
 
 
 class _Renderer:
-    def __init__(self, direction: Direction, pinned: Mapping[str, Iterable[str]], *, verify: bool) -> None:
+    def __init__(
+        self, direction: Direction, pinned: Mapping[str, Iterable[str]], *, verify: bool, approvals_verified: bool
+    ) -> None:
         self._forward = direction is Direction.FORWARD
         self._pinned = pinned
         self._verify = verify
+        self._approvals_verified = approvals_verified
         self._writer = YamlWriter()
         # Nodes that get the same share one body.
         self._bodies: dict[object, tuple[str, ...]] = {}
 
     def render(self, plan: FinalizedPlan, level: Level, layouts: Sequence[NodeLayout]) -> list[str]:
-        parts = ["---\n", comment_lines(_header(plan, level, layouts, forward=self._forward)), "\n"]
+        parts = ["---\n", comment_lines(self._header(plan, level, layouts)), "\n"]
         parts += self._inventory_play([layout.node for layout in layouts])
         for layout in layouts:
             parts.append("\n")
             parts += self._node_play(layout)
             parts += self._body(layout)
         return parts
+
+    def _header(self, plan: FinalizedPlan, level: Level, layouts: Sequence[NodeLayout]) -> Iterator[str]:
+        if not self._approvals_verified:
+            yield "THE APPROVALS OF THIS PLAN WERE NOT VERIFIED: no key was registered when this was made."
+            yield ""
+        yield from _header(plan, level, layouts, forward=self._forward)
 
     def _inventory_play(self, nodes: Sequence[str]) -> list[str]:
         return self._play(
@@ -268,6 +278,7 @@ def _header(plan: FinalizedPlan, level: Level, layouts: Sequence[NodeLayout], *,
             f"Level l3 is reached on {transactions} of {len(layouts)} nodes. There a run is one transaction: if a step "
             "fails, the node is put back and the play fails."
         )
+        yield "Every run runs the hooks, the restart included, also where nothing else has to be changed."
         yield "A node that becomes unreachable in the middle cannot be put back; run the playbook again."
     if not forward:
         yield "This is no version rollback: files of the plan are removed, and no earlier version of them comes back."

@@ -105,6 +105,10 @@ def _hash_conditions(measured: str, pinned: Sequence[str]) -> list[str]:
     return conditions
 
 
+def _wanted(pinned: Sequence[str]) -> str:
+    return "pqcota_pinned_hashes | join(' or ')" if pinned else "pqcota_expected_hash"
+
+
 def _hash_variables(module: Module, measured: str, pinned: Sequence[str]) -> dict[str, Value]:
     variables: dict[str, Value] = {"pqcota_expected_hash": _expected_hash(module, measured)}
     if pinned:
@@ -146,11 +150,17 @@ def check_source(module: Module, pinned: tuple[str, ...] = ()) -> Iterable[Item]
                     "pqcota_module_source.stat.isreg",
                     *_hash_conditions(measured, pinned),
                 ],
-                "fail_msg": "Nothing was changed on this node. The controller has no regular file for this module, "
-                f"or its SHA-256 is not the expected one: {{{{ {measured} | default('no such file') }}}}.",
+                "fail_msg": f"Nothing was changed on this node. {module.file_name} on the controller: "
+                "{{ pqcota_found if pqcota_module_source.stat.isreg | default(false) else pqcota_lacking }}.",
                 "quiet": True,
             },
-            vars=_hash_variables(module, measured, pinned),
+            vars={
+                **_hash_variables(module, measured, pinned),
+                "pqcota_found": f"expected SHA-256 {{{{ {_wanted(pinned)} }}}}, "
+                f"found {{{{ {measured} }}}} in {{{{ pqcota_module_source.stat.path }}}}",
+                "pqcota_lacking": "no such file; put it into files/ beside the playbook, "
+                f"or name it with {module.source_variable}",
+            },
         ),
     )
 
@@ -372,9 +382,12 @@ def _note_failure() -> Iterable[Item]:
         "set_fact",
         {
             "pqcota_failed_step": "{{ ansible_failed_task.name }}",
-            "pqcota_failed_reason": "{{ ansible_failed_result.msg | default('no reason given') }}",
+            "pqcota_failed_reason": "{{ ansible_failed_result.msg | default('no reason given') }}"
+            "{{ ', status ' ~ ansible_failed_result.rc if ansible_failed_result.rc is defined else '' }}"
+            "{{ ': ' ~ pqcota_stderr_lines[0] if pqcota_stderr_lines else '' }}",
             "pqcota_hook_failures": [],
         },
+        vars={"pqcota_stderr_lines": "{{ ansible_failed_result.stderr_lines | default([]) }}"},
     )
 
 
@@ -437,11 +450,14 @@ def _restore_files() -> Iterable[Item]:
 @shared
 def _fail(*, restarts: bool) -> Iterable[Item]:
     restarted = (
+        "{{ 'The restart hook was run. ' if pqcota_service_touched else 'The service was not touched. ' }}"
+        if restarts
+        else "The plan has no restart hook, so nothing was restarted. "
+    )
+    restarted += (
         "Hooks that failed while the node was put back: "
         "{{ pqcota_hook_failures | join(', ') | default('none', true) }}."
     )
-    if not restarts:
-        restarted = "The plan has no restart hook, so nothing was restarted. " + restarted
     yield task(
         "Fail with the step that failed",
         "fail",
@@ -449,8 +465,7 @@ def _fail(*, restarts: bool) -> Iterable[Item]:
             "msg": "This step failed: {{ pqcota_failed_step }} ({{ pqcota_failed_reason }}). "
             "Files that could not be put back as they were: "
             "{{ pqcota_not_put_back | join(', ') | default('none', true) }}"
-            "{{ pqcota_where if pqcota_not_put_back | length > 0 else '' }}. "
-            "{{ '' if pqcota_service_touched else 'The service was not touched. ' }}" + restarted
+            "{{ pqcota_where if pqcota_not_put_back | length > 0 else '' }}. " + restarted
         },
         vars={"pqcota_where": "; what was there before is in {{ pqcota_previous.path }}"},
     )
