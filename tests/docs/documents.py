@@ -1,8 +1,8 @@
 """The commands that the documentation shows, and what it says they print.
 
 A ``console`` block is a terminal session: lines after ``$ `` (and ``> ``) are typed, the others are printed. A line
-``...`` or ``…`` stands for any lines, ``…`` within a line for any text. An ``sh`` block is a script of which only success is
-expected. Blocks of one document run in order in one shell, standard error with standard output.
+``...`` or ``…`` stands for any lines, ``…`` within a line for any text. An ``sh`` block is a script of which only
+success is expected. Blocks of one document run in order in one shell, standard error with standard output.
 """
 
 from __future__ import annotations
