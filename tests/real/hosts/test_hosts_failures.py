@@ -146,6 +146,13 @@ def test_a_failed_step_leaves_files_as_before_and_the_service_running_on_them(sc
     assert scene.ledger.log[-2:] == ["stop", scene.ledger.log[-1]]
 
 
+def test_the_message_shows_what_a_hook_complained_of_and_never_expands_it(scene: Scene) -> None:
+    pre = "ledgerd stop; echo \"{{ lookup('pipe', 'echo expanded') }}\" >&2; exit 7"
+    run = scene.project.run(change_of_fragment(pre=pre)).failed()
+    assert "status 7: {{ lookup('pipe', 'echo expanded') }}). " in run.failure
+    assert "The restart hook was run." in run.failure
+
+
 def test_another_module_on_the_node_than_was_checked_is_never_activated(scene: Scene) -> None:
     # From the moment the node was looked at, the source is another file than the one that was checked.
     scene.project.write("files/tampered.so", NEW_MODULE[::-1])

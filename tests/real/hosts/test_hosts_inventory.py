@@ -56,7 +56,7 @@ def test_the_first_node_that_fails_stops_the_run_before_the_next(make_project: M
     project = make_project("web-1", "web-2")
     before = project.hosts["web-2"].snapshot()
     run = project.run(two_nodes("PROVIDER_INJECT")).failed()
-    assert "The controller has no regular file for this module" in run.failure
+    assert "oqsprovider.so on the controller: no such file" in run.failure
     assert run.tasks_on("web-2") == []
     assert project.hosts["web-2"].snapshot() == before
 
