@@ -23,6 +23,9 @@ set -e
 cd "$1"; shift
 mount --make-rprivate /
 mount -t overlay overlay -o lowerdir=/,upperdir=upper,workdir=work root
+mount -t tmpfs tmpfs root/run
+mount -t tmpfs tmpfs root/tmp
+# Only now, since the project itself may lie in a folder that has just been covered.
 for folder in "$@"; do mkdir -p "root$folder"; mount --rbind "$folder" "root$folder"; done
 cd root
 mount -t proc proc proc
@@ -35,8 +38,6 @@ if [ -d /sys/fs/cgroup/systemd ]; then
 else
     mount -t cgroup2 cgroup2 sys/fs/cgroup
 fi
-mount -t tmpfs tmpfs run
-mount -t tmpfs tmpfs tmp
 mount --rbind /dev dev
 exec chroot . /usr/bin/env -i container=test PATH=/usr/sbin:/usr/bin:/sbin:/bin \\
     /lib/systemd/systemd --system --unit=test.target --show-status=no
