@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -23,6 +24,8 @@ ARGUED = PROJECT / "tests" / "mutants-argued.txt"
 FOLDER = PROJECT / "mutants"
 MUTMUT = Path(sys.executable).with_name("mutmut")
 SECONDS = 5400
+# Some mutants count or grow without end.
+MEMORY = 4 << 30
 
 _NAME = re.compile(r"(?P<module>.+)\.x(?:ǁ(?P<owner>\w+)ǁ|_)(?P<function>\w+)__mutmut_\d+")
 # A mutant that makes a loop endless is noticed by the time it takes.
@@ -103,6 +106,7 @@ def main(patterns: list[str]) -> int:
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir()
     log = FOLDER / "mutmut.log"
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
     print(f"mutating; this takes some minutes, and {log.relative_to(PROJECT)} tells how far it is", flush=True)
     if not _run(patterns, log):
         print(*log.read_text(encoding="utf-8").replace("\r", "\n").splitlines()[-60:], sep="\n")

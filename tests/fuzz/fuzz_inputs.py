@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
 from conformance_cases import CHECKOUT, COPY, fixed_key
-from pqcota_provision.plan.model import FIELDS, WireEnum
+from pqcota_provision.errors import PqcotaError
+from pqcota_provision.plan.model import FIELDS, Field, FinalizedPlan, WireEnum
+from pqcota_provision.plan.protojson import load_plan
+from pqcota_provision.plan.timestamp import Timestamp
 
 Text = TypeVar("Text", str, bytes)
 
 MAX_LENGTH = 1 << 15
+# What no string of a plan may hold.
+_REFUSED = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def _conformance_cases() -> Iterator[dict[str, Any]]:
@@ -43,8 +49,17 @@ def _documents(corpus: Sequence[bytes]) -> Iterator[dict[str, Any]]:
             yield document
 
 
+def _is_plan(document: dict[str, Any]) -> bool:
+    try:
+        load_plan(json.dumps(document))
+    except PqcotaError:
+        return False
+    return True
+
+
 PLANS = tuple(data for data in _corpus() if len(data) < MAX_LENGTH)
 DOCUMENTS = tuple(_documents(PLANS))
+SOUND_DOCUMENTS = tuple(document for document in DOCUMENTS if _is_plan(document))
 ARTIFACTS = tuple(
     sorted(
         {
@@ -134,11 +149,20 @@ _telling_texts = st.sampled_from(
         *("systemctl stop app", "echo '{{ x }}'", "cat <<E\nx\nE\n", "a" * 64, "0" * 64, "pqcota-snapshot-content/v1"),
     )
 )
+TIMES = (
+    "2026-01-02T03:04:05Z",
+    "2026-01-02T03:04:05.678901234+24:60",
+    "0001-01-01T00:00:00Z",
+    "9999-12-31T23:59:59.999999999-00:00",
+    "2000-02-29T23:59:59.1Z",
+)
+NUMBERS = ("1e999999999", "-1e999999999", "1e-999999999", "-0", "1.50e1", "9" * 5000, "2147483648")
 _scalars = (
     st.none()
     | st.booleans()
     | st.integers(-(2**33), 2**33)
     | st.sampled_from((1e400, -0.0, 1.5, 10**40))
+    | st.sampled_from(NUMBERS)
     | st.sampled_from(ENUM_NAMES)
     | st.sampled_from(ARTIFACTS)
     | _telling_texts
@@ -151,31 +175,63 @@ _json_values = st.recursive(
 )
 
 
-def _containers(value: Any) -> Iterator[Any]:
-    if isinstance(value, (dict, list)):
-        yield value
-        for inner in value.values() if isinstance(value, dict) else value:
-            yield from _containers(inner)
+_field_texts = _telling_texts | st.sampled_from(ARTIFACTS) | texts.map(lambda text: _REFUSED.sub("", text)) | texts
+
+
+def _value_of(field: Field) -> st.SearchStrategy[Any]:
+    """What a field may hold by its type."""
+    kind = field.kind
+    if kind is str:
+        value: st.SearchStrategy[Any] = _field_texts
+    elif kind is Timestamp:
+        value = st.sampled_from(TIMES)
+    elif issubclass(kind, WireEnum):
+        names = st.sampled_from([value.wire_name for value in kind])
+        value = names | names | st.sampled_from(NUMBERS) | st.integers(-2, 9)
+    elif kind in FIELDS:
+        value = st.fixed_dictionaries({}, optional={inner.json_name: _value_of(inner) for inner in FIELDS[kind]})
+    else:
+        value = st.integers(-(2**31), 2**31) | st.sampled_from(NUMBERS)
+    return st.lists(value, max_size=3) if field.repeated else value
+
+
+_FIELD_VALUES = {message: [(field, _value_of(field)) for field in FIELDS[message]] for message in FIELDS}
+_DOCUMENT_EDITS = (*("set",) * 8, *("delete",) * 2, "repeat", "anything")
+
+
+def _messages(value: Any, message: type) -> Iterator[tuple[dict[str, Any], type]]:
+    """Yield every object in a document that stands where a message of the contract does."""
+    if isinstance(value, dict):
+        yield value, message
+        for field in FIELDS[message]:
+            inner = value.get(field.json_name)
+            if field.kind in FIELDS:
+                for item in inner if isinstance(inner, list) else (inner,):
+                    yield from _messages(item, field.kind)
 
 
 @st.composite
 def _edited_documents(draw: st.DrawFn) -> bytes:
-    """A plan of the corpus whose values, fields or items were changed, so that it is JSON still."""
-    document = copy.deepcopy(draw(st.sampled_from(DOCUMENTS)))
+    """A plan of the corpus with fields set, taken away or repeated, so that it is JSON still and often a plan."""
+    document = copy.deepcopy(draw(st.sampled_from(SOUND_DOCUMENTS) | st.sampled_from(DOCUMENTS)))
     for _ in range(draw(st.integers(1, 5))):
-        container = draw(st.sampled_from(list(_containers(document))))
-        if isinstance(container, dict):
-            key = draw(st.sampled_from((*container, *FIELD_NAMES)))
-            if key in container and draw(st.integers(0, 3)) == 0:
-                del container[key]
-            else:
-                container[key] = draw(_json_values)
-        elif container and draw(st.booleans()):
-            container.append(copy.deepcopy(draw(st.sampled_from(container))))
+        container, message = draw(st.sampled_from(list(_messages(document, FinalizedPlan))))
+        field, values = draw(st.sampled_from(_FIELD_VALUES[message]))
+        edit = draw(st.sampled_from(_DOCUMENT_EDITS))
+        held = container.get(field.json_name)
+        if edit == "delete":
+            container.pop(field.json_name, None)
+        elif edit == "repeat" and isinstance(held, list) and held:
+            held.append(copy.deepcopy(draw(st.sampled_from(held))))
+        elif edit == "anything":
+            container[draw(st.sampled_from(FIELD_NAMES))] = draw(_json_values)
         else:
-            container.insert(draw(st.integers(0, len(container))), draw(_json_values))
-    ascii_only = draw(st.booleans())
-    return json.dumps(document, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")[: MAX_LENGTH * 2]
+            container[field.json_name] = draw(values)
+    text = json.dumps(document, ensure_ascii=draw(st.booleans()))
+    if draw(st.booleans()):
+        for number in NUMBERS:
+            text = text.replace(f'"{number}"', number)
+    return text.encode("utf-8", "surrogatepass")[: MAX_LENGTH * 2]
 
 
 JSON_PIECES = (
@@ -184,7 +240,7 @@ JSON_PIECES = (
     *(b'"id":"x",', b'"status":3,', b'"finalizedAt":"2026-01-02T03:04:05Z",', b'"priority":"-1e1",', b'"@type":"x",'),
     *(f'"{name}":'.encode() for name in FIELD_NAMES),
 )
-plan_bytes = edited(PLANS, JSON_PIECES) | _edited_documents() | st.binary(max_size=64)
+plan_bytes = edited(PLANS, JSON_PIECES) | _edited_documents() | _edited_documents() | st.binary(max_size=64)
 
 _KEY = fixed_key()
 KEY_TEXTS = (
@@ -202,13 +258,6 @@ key_maps = st.lists(
     st.builds("{}{}{}".format, words | texts, st.sampled_from(("=", " = ", "", "==", ":")), key_texts), max_size=4
 ).map(",".join) | edited((f"alice={KEY_TEXTS[0]}", f"alice={KEY_TEXTS[0]},bob={KEY_TEXTS[2]}"), KEY_PIECES)
 
-TIMES = (
-    "2026-01-02T03:04:05Z",
-    "2026-01-02T03:04:05.678901234+24:60",
-    "0001-01-01T00:00:00Z",
-    "9999-12-31T23:59:59.999999999-00:00",
-    "2000-02-29T23:59:59.1Z",
-)
 time_texts = edited(TIMES, (*ODD_PIECES, *"0123456789TZtz+-:.", "T24:00", "-00-", "60")) | texts
 
 CONFIG_PIECES = (
@@ -247,7 +296,18 @@ CONFIG_PIECES = (
         ".pragma x",
     ),
     *("openssl_conf", "providers", "ssl_conf", "system_default", "default", "activate", "module", "Groups = x25519\n"),
-    *("security.provider.2=x\n", "jdk.tls.namedGroups=x\n", "!", ":", "/", "?*-x25519", "é", "\u2028", "\ud800"),
+    *(
+        "security.provider.2=x\n",
+        f"security.provider.{'9' * 5000}=x\n",
+        "jdk.tls.namedGroups=x\n",
+        "!",
+        ":",
+        "/",
+        "?*-x25519",
+        "é",
+        "\u2028",
+        "\ud800",
+    ),
 )
 _config_names = st.sampled_from(("a", "b")) | st.sampled_from(
     ("openssl_conf", "providers", "activate", "module", "a::b")

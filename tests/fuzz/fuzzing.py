@@ -17,7 +17,7 @@ import sys
 import time
 import traceback
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -39,11 +39,11 @@ class Stuck(BaseException):
 
 @dataclass
 class Tried:
-    """What became of a number of examples: the last input tried is the one that failed, if one did."""
+    """What became of a number of examples, and the last input that failed: the smallest one, if one did."""
 
     examples: int = 0
-    last: Any = None
-    failure: BaseException | None = field(default=None)
+    failing: Any = None
+    failure: BaseException | None = None
 
 
 def _expire(number: int, frame: FrameType | None) -> None:
@@ -96,11 +96,14 @@ def try_examples(target: Target, count: int, start: int, *, in_flight: Path | No
     @given(target.inputs)
     def each(value: Any) -> None:
         tried.examples += 1
-        tried.last = value
         if in_flight is not None:
             in_flight.write_text(repr(value), encoding="utf-8")
-        with bounded():
-            target.check(value)
+        try:
+            with bounded():
+                target.check(value)
+        except BaseException:
+            tried.failing = value
+            raise
 
     try:
         with bounded_memory():
@@ -167,7 +170,7 @@ def _try_round(total: _Total, number: int, file: Path) -> None:
         file.unlink(missing_ok=True)
         return
     total.failed = True
-    file.write_text(repr(tried.last) + "\n", encoding="utf-8")
+    file.write_text(repr(tried.failing) + "\n", encoding="utf-8")
     print(f"\n{total.target.name} failed:\n{explain(tried.failure)}")
     print(f"the input is in {file}; make fuzz FUZZ_REPLAY={file} tries it again\n", flush=True)
 

@@ -11,6 +11,8 @@ from fuzz_targets import TARGETS, Target
 from fuzzing import MEMORY_HEADROOM, SECONDS_PER_EXAMPLE, Stuck, fuzz, try_examples
 from hypothesis import strategies as st
 
+from conformance_cases import CHECKOUT
+
 EXAMPLES = 200
 
 
@@ -19,7 +21,12 @@ def test_no_input_brings_out_a_traceback_a_hang_or_an_unprintable_message(target
     tried = try_examples(target, EXAMPLES, start=1)
     assert tried.examples >= EXAMPLES // 2
     if tried.failure is not None:
-        raise AssertionError(f"{target.name} fails for {tried.last!r}") from tried.failure
+        raise AssertionError(f"{target.name} fails for {tried.failing!r}") from tried.failure
+
+
+def test_the_documentation_names_every_target() -> None:
+    documented = (CHECKOUT / "docs" / "testing.md").read_text(encoding="utf-8")
+    assert [target.name for target in TARGETS if f"`{target.name}`" not in documented] == []
 
 
 def _refuse_long(text: str) -> None:
@@ -50,7 +57,7 @@ def test_an_input_that_never_ends_is_noticed(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("fuzzing.SECONDS_PER_EXAMPLE", SECONDS_PER_EXAMPLE / 50)
     tried = try_examples(Target("endless", st.text(), _never_end), EXAMPLES, start=1)
     assert isinstance(tried.failure, Stuck)
-    assert len(tried.last) > 3
+    assert len(tried.failing) > 3
 
 
 def test_an_input_that_fills_the_memory_is_noticed() -> None:

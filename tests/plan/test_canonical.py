@@ -210,18 +210,25 @@ def test_an_unset_time_is_signed_as_the_epoch() -> None:
     assert b"\x001970-01-01T00:00:00Z\0" in canonical_bytes(replace(IN_REVIEW, finalized_at=None))
 
 
+HOLDS_NUL = "a string of the plan holds a NUL character, so its approval would be ambiguous"
+HOLDS_SURROGATE = "a string of the plan holds half of a surrogate pair, which is no character"
+
+
 @pytest.mark.parametrize(
-    "plan",
+    ("plan", "problem"),
     [
-        pytest.param(replace(IN_REVIEW, id="p\0PLAN_STATUS_DRAFT"), id="plan-id"),
-        pytest.param(with_action(IN_REVIEW, activation=ActivationHooks(restart="x\0")), id="hook"),
-        pytest.param(with_action(IN_REVIEW, evidence_sources=(ActionEvidenceSource(finding_id="\0"),)), id="evidence"),
-        pytest.param(replace(IN_REVIEW, scope="\ud800"), id="half-of-a-surrogate-pair"),
+        pytest.param(replace(IN_REVIEW, id="p\0PLAN_STATUS_DRAFT"), HOLDS_NUL, id="plan-id"),
+        pytest.param(with_action(IN_REVIEW, activation=ActivationHooks(restart="x\0")), HOLDS_NUL, id="hook"),
+        pytest.param(
+            with_action(IN_REVIEW, evidence_sources=(ActionEvidenceSource(finding_id="\0"),)), HOLDS_NUL, id="evidence"
+        ),
+        pytest.param(replace(IN_REVIEW, scope="\ud800"), HOLDS_SURROGATE, id="half-of-a-surrogate-pair"),
     ],
 )
-def test_a_plan_made_in_python_that_could_not_be_signed_soundly_is_refused(plan: FinalizedPlan) -> None:
-    with pytest.raises(PlanMalformed):
+def test_a_plan_made_in_python_that_could_not_be_signed_soundly_is_refused(plan: FinalizedPlan, problem: str) -> None:
+    with pytest.raises(PlanMalformed) as refusal:
         canonical_bytes(plan)
+    assert refusal.value.problems == (problem,)
 
 
 def test_a_number_given_for_a_known_enum_value_is_signed_under_its_name() -> None:

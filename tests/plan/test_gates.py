@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from plan_samples import ACTION, LABELLED, with_action
 
-from pqcota_provision.errors import PROBLEMS_SHOWN, PlanNotActionable, PlanNotFinalized, PqcotaError
+from pqcota_provision.errors import PROBLEMS_SHOWN, PlanNotActionable, PlanNotFinalized
 from pqcota_provision.plan.gates import check_executable, place_of
 from pqcota_provision.plan.model import FinalizedPlan, PlanStatus, RemediationAction
+from pqcota_provision.plan.names import refuse_class_name, refuse_file_name, refuse_host_name
 from pqcota_provision.text import printable
 
 NOTHING = FinalizedPlan()
@@ -20,50 +22,60 @@ def test_a_finalized_and_signed_plan_with_sound_actions_passes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("plan", "error", "problem"),
+    ("plan", "problem"),
     [
         pytest.param(
-            NOTHING, PlanNotFinalized, "the status of the plan is PLAN_STATUS_UNSPECIFIED", id="status-unspecified"
+            NOTHING,
+            "the status of the plan is PLAN_STATUS_UNSPECIFIED, not PLAN_STATUS_FINALIZED",
+            id="status-unspecified",
         ),
         pytest.param(
-            replace(LABELLED, status=PlanStatus.IN_REVIEW), PlanNotFinalized, "is PLAN_STATUS_IN_REVIEW", id="in-review"
+            replace(LABELLED, status=PlanStatus.IN_REVIEW),
+            "the status of the plan is PLAN_STATUS_IN_REVIEW, not PLAN_STATUS_FINALIZED",
+            id="in-review",
         ),
-        pytest.param(replace(LABELLED, status=PlanStatus.DRAFT), PlanNotFinalized, "is PLAN_STATUS_DRAFT", id="draft"),
-        pytest.param(replace(LABELLED, status=99), PlanNotFinalized, "is 99, not", id="status-unknown"),
         pytest.param(
-            replace(NOTHING, status=PlanStatus.FINALIZED), PlanNotFinalized, "no approval signature", id="unsigned"
+            replace(LABELLED, status=PlanStatus.DRAFT),
+            "the status of the plan is PLAN_STATUS_DRAFT, not PLAN_STATUS_FINALIZED",
+            id="draft",
+        ),
+        pytest.param(
+            replace(LABELLED, status=99), "the status of the plan is 99, not PLAN_STATUS_FINALIZED", id="unknown"
+        ),
+        pytest.param(
+            replace(NOTHING, status=PlanStatus.FINALIZED), "the plan has no approval signature", id="unsigned"
         ),
         pytest.param(
             replace(NOTHING, status=PlanStatus.FINALIZED, approval_signatures=("",)),
-            PlanNotFinalized,
             "the plan has no action",
             id="no-action",
         ),
-        pytest.param(
-            with_action(LABELLED, target_node_id=""), PlanNotActionable, "targetNodeId is missing", id="no-target"
-        ),
-        pytest.param(
-            with_action(LABELLED, target_node_id="a:b"), PlanNotActionable, 'targetNodeId "a:b" is no', id="pattern"
-        ),
-        pytest.param(with_action(LABELLED, kind=0), PlanNotActionable, "kind is missing", id="no-kind"),
-        pytest.param(with_action(LABELLED, kind=99), PlanNotActionable, "kind 99 is none", id="kind-unknown"),
-        pytest.param(with_action(LABELLED, kind=-1), PlanNotActionable, "kind -1 is none", id="kind-negative"),
-        pytest.param(
-            with_action(LABELLED, automation_level=4),
-            PlanNotActionable,
-            "automationLevel 4 is none",
-            id="level-unknown",
-        ),
-        pytest.param(
-            with_action(LABELLED, provider_choice="../x"), PlanNotActionable, 'providerChoice "../x"', id="provider"
-        ),
-        pytest.param(with_action(LABELLED, provider_class="a b"), PlanNotActionable, 'providerClass "a b"', id="class"),
     ],
 )
-def test_each_gate_refuses_with_its_own_error(plan: FinalizedPlan, error: type[PqcotaError], problem: str) -> None:
-    with pytest.raises(error) as refusal:
+def test_a_plan_that_was_not_approved_is_refused(plan: FinalizedPlan, problem: str) -> None:
+    with pytest.raises(PlanNotFinalized) as refusal:
         check_executable(plan)
-    assert problem in str(refusal.value)
+    assert refusal.value.problems == (problem,)
+    assert refusal.value.exit_status == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        pytest.param({"target_node_id": ""}, "targetNodeId is missing", id="no-target"),
+        pytest.param({"target_node_id": "a;b"}, f'targetNodeId "a;b" {refuse_host_name("a;b")}', id="pattern"),
+        pytest.param({"kind": 0}, "kind is missing", id="no-kind"),
+        pytest.param({"kind": 99}, "kind 99 is none that this version knows", id="kind-unknown"),
+        pytest.param({"kind": -1}, "kind -1 is none that this version knows", id="kind-negative"),
+        pytest.param({"automation_level": 4}, "automationLevel 4 is none that this version knows", id="level-unknown"),
+        pytest.param({"provider_choice": "../x"}, f'providerChoice "../x" {refuse_file_name("../x")}', id="provider"),
+        pytest.param({"provider_class": "a b"}, f'providerClass "a b" {refuse_class_name("a b")}', id="class"),
+    ],
+)
+def test_a_plan_whose_content_cannot_be_acted_on_is_refused(changes: dict[str, Any], problem: str) -> None:
+    with pytest.raises(PlanNotActionable) as refusal:
+        check_executable(with_action(LABELLED, **changes))
+    assert refusal.value.problems == (f'actions[0] "a1": {problem}',)
     assert refusal.value.exit_status == 1
 
 

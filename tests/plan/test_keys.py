@@ -177,6 +177,14 @@ def test_a_public_key_has_one_spelling_only(spoil: Callable[[str], str]) -> None
         PublicKey.parse(spoil(text))
 
 
+def test_a_private_key_registered_for_the_public_one_is_called_so() -> None:
+    with pytest.raises(KeyUnusable) as refusal:
+        PublicKey.parse(ALICE.to_text())
+    assert str(refusal.value) == (
+        "this is a private key; register the public one, and replace the pair, since it has been shown around"
+    )
+
+
 @given(data=st.binary(max_size=70))
 def test_base64_is_read_in_its_canonical_form(data: bytes) -> None:
     assert decode_base64(encoded(data)) == data

@@ -109,6 +109,11 @@ def test_what_the_suite_generates_passes_its_own_judgement(subject: RemediationA
     assert flaws(subject) == []
 
 
+def test_a_provider_with_an_endless_number_is_none() -> None:
+    ((harmful, reason),) = flaws(jca_injection(config_artifact=f"security.provider.{'3' * 5000} = x"))
+    assert (harmful, reason.startswith("has no security.provider line")) == (False, True)
+
+
 def test_lines_that_each_double_the_one_before_do_not_fill_the_memory() -> None:
     ((harmful, reason),) = flaws(injection(config_artifact="a = 12345678\n" + "a = $a$a\n" * 60 + SOUND))
     assert (harmful, "line 14 grows beyond 65536 characters" in reason) == (False, True)

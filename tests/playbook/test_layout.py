@@ -9,9 +9,18 @@ from playbook_plans import HOOKS, action, executable_plans, injection, jca_injec
 
 from playbook_reader import node_plays, placed_files, removed_paths, staged_modules
 from pqcota_provision.errors import PlanNotActionable
-from pqcota_provision.plan.model import ActivationHooks, CryptoRuntime, DeployAutomationLevel, FinalizedPlan
+from pqcota_provision.plan.model import (
+    ActivationHooks,
+    CryptoRuntime,
+    DeployAutomationLevel,
+    FinalizedPlan,
+    RemediationAction,
+    RemediationKind,
+)
+from pqcota_provision.playbook.fragments.jca import jca_fragment, jvm_arguments, jvm_options
+from pqcota_provision.playbook.fragments.openssl import openssl_fragment
 from pqcota_provision.playbook.generate import Direction, generate
-from pqcota_provision.playbook.layout import Hooks, _essence_fragment, _essence_options, lay_out
+from pqcota_provision.playbook.layout import Hooks, _essence_fragment, _essence_options, check_activation, lay_out
 from pqcota_provision.playbook.levels import Level
 
 JCA = {"crypto_runtime": CryptoRuntime.JCA}
@@ -72,6 +81,32 @@ def paths(subject: FinalizedPlan, level: Level = Level.L2) -> list[list[str]]:
 )
 def test_every_config_file_has_the_path_of_the_contract(subject: FinalizedPlan, expected: list[list[str]]) -> None:
     assert paths(subject) == expected
+
+
+def test_what_no_config_can_do_takes_nothing_from_the_actions_after_it() -> None:
+    manual = action(id="a0", kind=RemediationKind.FORK_REPLACE)
+    (layout,) = lay_out(plan(manual, injection(), action(id="a2", **JCA)), Level.L2)
+    assert [item.action.id for item in layout.actions] == ["a0", "a1", "a2"]
+    assert [(item.module and item.module.file_name, len(item.files)) for item in layout.actions] == [
+        (None, 0),
+        ("oqsprovider.so", 1),
+        (None, 2),
+    ]
+
+
+def test_jvm_options_that_differ_are_kept_apart_where_the_fragments_are_equal() -> None:
+    written = {"config_artifact": "x = 1", **JCA}
+    (layout,) = lay_out(plan(action(**written), action(id="a2", target_algorithm="HQC", **written)), Level.L2)
+    assert layout.split_runtimes == (CryptoRuntime.JCA,)
+    texts = {file.path: file.text for file in layout.files}
+    assert "jdk.tls.namedGroups" in texts["/etc/pqcota/jvm.a1.pqcota"]
+    assert "jdk.tls.namedGroups" not in texts["/etc/pqcota/jvm.a2.pqcota"]
+
+
+def test_openssl_fragments_that_are_equal_are_shared_whatever_the_target() -> None:
+    written = {"config_artifact": "x = 1"}
+    (layout,) = lay_out(plan(action(**written), action(id="a2", target_algorithm="HQC", **written)), Level.L2)
+    assert (layout.split_runtimes, [file.path for file in layout.files]) == ((), ["/etc/pqcota/openssl-pqc.cnf"])
 
 
 def test_a_split_argument_file_names_its_own_split_fragment() -> None:
@@ -171,6 +206,25 @@ def test_a_hand_written_fragment_is_placed_byte_for_byte_but_for_its_last_newlin
     assert layout.files[0].text == placed
 
 
+@pytest.mark.parametrize(
+    "subject",
+    [
+        pytest.param(action(target_algorithm="Kyber"), id="openssl-config-only"),
+        pytest.param(injection(provider_choice="acme"), id="openssl-inject"),
+        pytest.param(action(target_algorithm="Kyber", **JCA), id="jca-config-only"),
+        pytest.param(jca_injection(provider_choice="acme"), id="jca-inject"),
+        pytest.param(jca_injection(provider_choice="acme", provider_class="com.acme.Pqc"), id="jca-inject-with-class"),
+    ],
+)
+def test_what_is_placed_is_what_is_generated_for_the_action(subject: RemediationAction) -> None:
+    (layout,) = lay_out(plan(subject), Level.L2)
+    expected = [openssl_fragment(subject)]
+    if subject.crypto_runtime == CryptoRuntime.JCA:
+        paths = "/etc/pqcota/java.security.pqcota", "/etc/pqcota/jvm.pqcota"
+        expected = [jca_fragment(subject), jvm_arguments(*paths, jvm_options(subject))]
+    assert [file.text for file in layout.files] == expected
+
+
 def test_each_distinct_hook_runs_once_per_step_in_order_of_first_mention() -> None:
     hooks = (HOOKS, replace(HOOKS, pre=" stop app\n", activate="other"), ActivationHooks(restart="\t"))
     actions = (action(**l3(id=f"a{index}", activation=hook)) for index, hook in enumerate(hooks))
@@ -194,6 +248,27 @@ def test_a_placeholder_class_is_never_activated() -> None:
     assert refusal.value.problems == (
         'actions[0] "a1": reaches L3, but the class of the provider "acme" is not known; set providerClass',
     )
+
+
+def test_the_level_option_activates_no_placeholder_class_either() -> None:
+    subject = plan(jca_injection(provider_choice="acme", activation=HOOKS, **UNSET))
+    check_activation(subject, Level.L2)
+    with pytest.raises(PlanNotActionable, match='the provider "acme" is not known'):
+        check_activation(subject, Level.L3)
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [
+        pytest.param(injection(provider_choice="acme", **l3()), id="openssl-needs-no-class"),
+        pytest.param(action(provider_choice="acme", **JCA, **l3()), id="config-only-registers-nothing"),
+        pytest.param(jca_injection(provider_choice="acme", provider_class="com.acme.Pqc", **l3()), id="class-named"),
+        pytest.param(jca_injection(provider_choice="BCFIPS", **l3()), id="class-known"),
+        pytest.param(jca_injection(provider_choice="acme", config_artifact="x", **l3()), id="hand-written-fragment"),
+    ],
+)
+def test_an_activation_that_needs_no_class_goes_through(subject: RemediationAction) -> None:
+    check_activation(plan(subject), Level.L2)
 
 
 def test_what_a_placeholder_class_left_behind_can_still_be_rolled_back() -> None:

@@ -20,7 +20,8 @@ _SYNONYMS = {"prime256v1": "secp256r1", "p-256": "secp256r1", "p-384": "secp384r
 _GROUP_MARKS = "?*-"
 # Since JDK 9 on Linux; others list up to one more.
 _STOCK_PROVIDERS = 12
-_PROVIDER_KEY = re.compile(r"security\.provider\.([1-9]\d*)", re.ASCII)
+# A JVM counts up to the first number that is missing, so that one this long is never asked for.
+_PROVIDER_KEY = re.compile(r"security\.provider\.([1-9]\d{0,8})", re.ASCII)
 _PROPERTY = re.compile(r"(?:\\.|[^=:\s\\])+")
 
 
