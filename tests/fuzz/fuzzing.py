@@ -27,8 +27,8 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 SECONDS_PER_EXAMPLE = 5.0
 MEMORY_HEADROOM = 512 << 20
-MIN_EXAMPLES, MAX_EXAMPLES = 20, 2000
-SECONDS_WANTED_PER_ROUND = 1.0
+# The same for every target and machine, or a seed would not give the same inputs again.
+EXAMPLES_PER_ROUND = 100
 # A round that takes this long is stuck where no signal reaches it.
 SECONDS_PER_ROUND = 600
 
@@ -129,11 +129,6 @@ class _Total:
     seconds: float = 0.0
     failed: bool = False
 
-    def next_count(self) -> int:
-        """Return how many examples the next round may have, so that a slow target does not take all the time."""
-        wanted = SECONDS_WANTED_PER_ROUND * self.examples / self.seconds if self.seconds else 0
-        return max(MIN_EXAMPLES, min(MAX_EXAMPLES, int(wanted)))
-
     def __str__(self) -> str:
         line = f"{self.target.name:<13} {self.examples:>7} examples {self.seconds:>7.1f} s"
         return f"{line}  FAILED" if self.failed else line
@@ -162,7 +157,7 @@ def fuzz(targets: Sequence[Target], *, seconds: float, start: int, folder: Path)
 def _try_round(total: _Total, number: int, file: Path) -> None:
     begin = time.monotonic()
     faulthandler.dump_traceback_later(SECONDS_PER_ROUND, file=2, exit=True)
-    tried = try_examples(total.target, total.next_count(), number, in_flight=file)
+    tried = try_examples(total.target, EXAMPLES_PER_ROUND, number, in_flight=file)
     faulthandler.cancel_dump_traceback_later()
     total.examples += tried.examples
     total.seconds += time.monotonic() - begin
