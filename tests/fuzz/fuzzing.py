@@ -171,7 +171,10 @@ def _try_round(total: _Total, number: int, file: Path) -> None:
 
 
 def _replay(file: Path) -> int:
-    [target] = [target for target in TARGETS if re.fullmatch(rf"{target.name}-\d+\.txt", file.name)]
+    target = next((target for target in TARGETS if re.fullmatch(rf"{target.name}-\d+\.txt", file.name)), None)
+    if target is None or not file.is_file():
+        print(f"{file} is no input that a run has saved: those are named TARGET-NUMBER.txt")
+        return 2
     value = ast.literal_eval(file.read_text(encoding="utf-8"))
     try:
         with bounded_memory(), bounded():
