@@ -7,8 +7,8 @@ import json
 from typing import Any
 
 import pytest
-from conformance_cases import APPROVER, CLOCK, conformance_cases, fixed_key, plan_bytes
 
+from conformance_cases import APPROVER, CLOCK, conformance_cases, fixed_key, plan_bytes
 from pqcota_provision.errors import PlanMalformed, PlanNotActionable, PqcotaError
 from pqcota_provision.plan.approvals import approve, verify_approvals
 from pqcota_provision.plan.canonical import canonical_bytes

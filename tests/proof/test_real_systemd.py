@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
-from booted_systemd import BootedSystemd, boot
 from proving_lab import CANARY_KEY, compile_modules
 
+from booted_systemd import BootedSystemd, boot
 from pqcota_provision.proof.node import UNIT_PROPERTIES, UnitState, parse_unit
 from pqcota_provision.proof.statement import load_proof
 
