@@ -6,6 +6,7 @@ import contextlib
 import errno
 import gc
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, TextIO, TypeVar
@@ -39,6 +40,10 @@ _PIECE = 1 << 18
 # click keeps two columns free of the 80 it fills at most.
 _HELP_WIDTH = 78
 _EPILOG_INDENT = 2
+
+# A private key, and a DSN with a password: what a message would repeat where one stands in the wrong place.
+_SECRET = re.compile(r"[A-Za-z0-9+/]{86}==|^postgres(?:ql)?://[^@]*:[^@]*@|\b(?:ssl)?password\s*=", re.IGNORECASE)
+_DSN_OPTION = "--dsn"
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -93,8 +98,11 @@ def run(command: click.Command, argv: Sequence[str] | None, *, collect_garbage: 
     name = command.name or "pqcota"
     if collect_garbage:
         gc.enable()
+    arguments = sys.argv[1:] if argv is None else list(argv)
     try:
-        return _invoke(command, name, sys.argv[1:] if argv is None else list(argv))
+        if not isinstance(command, click.Group):
+            _refuse_misplaced_secrets(arguments)
+        return _invoke(command, name, arguments)
     except click.UsageError as error:
         say(name, f"{printable(error.format_message())} Run '{name} --help' for what it accepts.")
         return USAGE
@@ -114,6 +122,16 @@ def run(command: click.Command, argv: Sequence[str] | None, *, collect_garbage: 
         return REFUSED
     finally:
         gc.enable()
+
+
+def _refuse_misplaced_secrets(arguments: Sequence[str]) -> None:
+    """Raise UsageProblem for a secret where a command takes none, before any message repeats it (SPEC 11.11)."""
+    for previous, argument in zip(("", *arguments), arguments, strict=False):
+        if previous != _DSN_OPTION and not argument.startswith(f"{_DSN_OPTION}=") and _SECRET.search(argument):
+            raise UsageProblem(
+                "an argument holds a private key or a password where none belongs",
+                remedy="Keys go in by the environment, a DSN by --dsn. Others may have seen it: make a new one.",
+            )
 
 
 def _invoke(command: click.Command, name: str, arguments: list[str]) -> int:
