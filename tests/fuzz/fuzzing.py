@@ -78,9 +78,13 @@ def bounded_memory() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
-def try_examples(target: Target, count: int, start: int, *, in_flight: Path | None = None) -> Tried:
-    """Try a number of examples, the same for the same start; each is noted in a file before it is tried."""
+def try_examples(target: Target, count: int, start: int, *, file: Path | None = None) -> Tried:
+    """Try a number of examples, the same for the same start; what fails is saved in the file, the smallest last.
+
+    A file beside it holds the input under trial, which is there still where the process was killed over it.
+    """
     tried = Tried()
+    in_flight = file.with_suffix(".in-flight") if file else None
 
     @seed(start)
     @settings(
@@ -101,8 +105,12 @@ def try_examples(target: Target, count: int, start: int, *, in_flight: Path | No
         try:
             with bounded():
                 target.check(value)
-        except BaseException:
-            tried.failing = value
+        except BaseException as error:
+            if file is not None:
+                if tried.failure is None:
+                    print(f"\n{target.name} fails; looking for the smallest input that makes it fail", flush=True)
+                file.write_text(repr(value) + "\n", encoding="utf-8")
+            tried.failing, tried.failure = value, error
             raise
 
     try:
@@ -110,6 +118,8 @@ def try_examples(target: Target, count: int, start: int, *, in_flight: Path | No
             each()
     except (Exception, Stuck) as error:
         tried.failure = error
+    if in_flight is not None:
+        in_flight.unlink(missing_ok=True)
     return tried
 
 
@@ -157,16 +167,14 @@ def fuzz(targets: Sequence[Target], *, seconds: float, start: int, folder: Path)
 def _try_round(total: _Total, number: int, file: Path) -> None:
     begin = time.monotonic()
     faulthandler.dump_traceback_later(SECONDS_PER_ROUND, file=2, exit=True)
-    tried = try_examples(total.target, EXAMPLES_PER_ROUND, number, in_flight=file)
+    tried = try_examples(total.target, EXAMPLES_PER_ROUND, number, file=file)
     faulthandler.cancel_dump_traceback_later()
     total.examples += tried.examples
     total.seconds += time.monotonic() - begin
     if tried.failure is None:
-        file.unlink(missing_ok=True)
         return
     total.failed = True
-    file.write_text(repr(tried.failing) + "\n", encoding="utf-8")
-    print(f"\n{total.target.name} failed:\n{explain(tried.failure)}")
+    print(f"{total.target.name} failed:\n{explain(tried.failure)}")
     print(f"the input is in {file}; make fuzz FUZZ_REPLAY={file} tries it again\n", flush=True)
 
 
