@@ -9,6 +9,7 @@ from pqcota_provision.plan.model import CryptoRuntime, RemediationAction
 from pqcota_provision.playbook.fragments.artifact import artifact_flaws
 from pqcota_provision.playbook.fragments.jca import jca_fragment
 from pqcota_provision.playbook.fragments.openssl import openssl_fragment
+from pqcota_provision.playbook.fragments.openssl_config import read_openssl_config
 
 SOUND = """\
 openssl_conf = init
@@ -117,6 +118,13 @@ def test_a_provider_with_an_endless_number_is_none() -> None:
 def test_lines_that_each_double_the_one_before_do_not_fill_the_memory() -> None:
     ((harmful, reason),) = flaws(injection(config_artifact="a = 12345678\n" + "a = $a$a\n" * 60 + SOUND))
     assert (harmful, "line 14 grows beyond 65536 characters" in reason) == (False, True)
+
+
+def test_lines_that_all_repeat_a_long_one_do_not_fill_the_memory() -> None:
+    text = "a = 12345678\n" + "a = $a$a\n" * 12 + "".join(f"b{number} = x$a\n" for number in range(20_000))
+    config = read_openssl_config(text)
+    assert config.error == ""
+    assert sum(len(value or "") for value in config.sections["default"].values()) < 1 << 23
 
 
 def test_a_long_value_without_variables_is_no_reason_to_complain() -> None:

@@ -22,6 +22,8 @@ _WORD_END = re.compile(r"\W|$", re.ASCII)
 _CLOSING = {"{": "}", "(": ")"}
 # Without this limit of OpenSSL's, a few lines that each double the one before would fill any memory.
 _MAX_EXPANDED = 1 << 16
+# What OpenSSL would hold of a text that only repeats itself is not worth knowing.
+_MAX_EXPANDED_IN_ALL = 1 << 22
 
 
 class _Unreadable(Exception):
@@ -33,12 +35,13 @@ class OpenSslConfig:
     """What OpenSSL makes of a text: each section's last value of every name, None where only the node knows it.
 
     ``error`` says which line makes OpenSSL read nothing at all, and is empty otherwise; ``includes`` tells
-    whether other files have their say too.
+    whether other files have their say too; ``expanded`` counts the characters that variables stood for.
     """
 
     sections: dict[str, dict[str, str | None]] = field(default_factory=dict)
     includes: bool = False
     error: str = ""
+    expanded: int = 0
 
     def get(self, section: str | None, name: str) -> str | None:
         """Return a value: empty where it is not set, None where the text alone does not tell."""
@@ -140,6 +143,9 @@ def _value(config: OpenSslConfig, section: str, raw: str) -> str | None:
             value, index = _expand(config, section, raw, index)
             if len(text) + len(value or "") + len(raw) - index >= _MAX_EXPANDED:
                 raise _Unreadable(f"grows beyond {_MAX_EXPANDED} characters with the values of its variables")
+            config.expanded += len(value or "")
+            if config.expanded > _MAX_EXPANDED_IN_ALL:
+                value = None
             known = known and value is not None
             text += value or ""
         else:
