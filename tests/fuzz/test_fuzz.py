@@ -11,6 +11,7 @@ from fuzz_targets import TARGETS, Target
 from fuzzing import MEMORY_HEADROOM, SECONDS_PER_EXAMPLE, Stuck, fuzz, try_examples
 from hypothesis import strategies as st
 
+from available import skip_or_fail
 from conformance_cases import CHECKOUT
 
 EXAMPLES = 200
@@ -62,7 +63,7 @@ def test_an_input_that_never_ends_is_noticed(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_an_input_that_fills_the_memory_is_noticed() -> None:
     if not Path("/proc/self/statm").exists():
-        pytest.skip("this system does not tell how much memory a process has")
+        skip_or_fail("this system does not tell how much memory a process has")
     assert isinstance(try_examples(Target("growing", st.text(), _grow), 1, start=1).failure, MemoryError)
 
 
